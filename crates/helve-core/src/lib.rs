@@ -1,0 +1,1 @@
+//! The words and the pure rules of Helve.

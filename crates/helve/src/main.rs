@@ -1,0 +1,3 @@
+//! The `helve` command.
+
+fn main() {}
