@@ -1,1 +1,24 @@
 //! The words and the pure rules of Helve.
+//!
+//! A tool is defined once, as a [`ToolDef`]. This crate reads definitions from
+//! every syntax ([`read`]) and dialect ([`dialect`]), says what is wrong with them
+//! ([`lint`]), writes them in any other ([`write`]), and shows them to agents level
+//! by level ([`catalog`], [`page`]).
+//!
+//! Nothing here is async, does I/O, reads a clock or the environment.
+
+pub mod catalog;
+pub mod collection;
+pub mod def;
+pub mod dialect;
+pub mod lint;
+pub mod name;
+pub mod node;
+pub mod page;
+pub mod read;
+pub mod schema;
+pub mod tokens;
+pub mod write;
+
+pub use def::ToolDef;
+pub use name::ToolName;

@@ -1,0 +1,323 @@
+//! Many tools at once: a document, or several that belong together.
+//!
+//! One bad tool never hides the others: a document is read tool by tool, and what
+//! is wrong with one is said beside what is right about the rest.
+
+use serde_json::Value;
+
+use crate::ToolDef;
+use crate::dialect::{self, Dialect, Loss, Places, Source};
+use crate::lint::{self, Context, Issue, Severity, Vendor, rules};
+use crate::name::nearest;
+use crate::node::{Node, Place};
+use crate::read::{self, Problem, ReadError, Syntax};
+
+/// A text that holds tools, and what is known about where it came from.
+#[derive(Debug, Clone, Copy)]
+pub struct Input<'t> {
+    /// What it is called in messages.
+    pub file: &'t str,
+    /// Its bytes.
+    pub bytes: &'t [u8],
+    /// Its syntax.
+    pub syntax: Syntax,
+    /// Its dialect; `None` to tell by shape.
+    pub dialect: Option<&'static Dialect>,
+    /// The folder that groups it.
+    pub group: Option<&'t str>,
+    /// Its file name without the ending, where that names the action.
+    pub stem: Option<&'t str>,
+    /// What stands beside a skill: path and text.
+    pub beside: &'t [(String, String)],
+}
+
+/// A tool that was read.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// The definition.
+    pub def: ToolDef,
+    /// What reading it lost.
+    pub losses: Vec<Loss>,
+    /// The dialect that it stood in.
+    pub dialect: &'static Dialect,
+    /// How that was known.
+    pub because: Option<&'static str>,
+    /// The file that it stood in.
+    pub file: String,
+    pointer: String,
+    places: Places,
+}
+
+/// What is wrong, and where.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct Finding {
+    /// The file.
+    pub file: String,
+    /// Line and column.
+    pub place: Option<Place>,
+    /// JSON pointer into the file.
+    pub pointer: String,
+    /// The tool, where it has a name.
+    pub tool: Option<String>,
+    /// The rule's code.
+    pub code: &'static str,
+    /// The rule's name.
+    pub rule: &'static str,
+    /// How bad it is.
+    pub severity: Severity,
+    /// What is wrong.
+    pub message: String,
+    /// What to do.
+    pub fix: Option<String>,
+    /// Whether `--fix` can do it.
+    pub fixable: bool,
+}
+
+/// A document with its tools and what is wrong with it.
+#[derive(Debug)]
+pub struct Document {
+    /// Its name.
+    pub file: String,
+    /// Its syntax.
+    pub syntax: Syntax,
+    /// The tools that could be read.
+    pub tools: Vec<Loaded>,
+    /// What could not.
+    pub findings: Vec<Finding>,
+    text: String,
+    node: Option<Node>,
+    stem: Option<String>,
+    group: Option<String>,
+}
+
+impl Document {
+    /// Reads a text.
+    pub fn read(input: &Input<'_>) -> Self {
+        let mut document = Document {
+            file: input.file.to_owned(),
+            syntax: input.syntax,
+            tools: Vec::new(),
+            findings: Vec::new(),
+            text: String::new(),
+            node: None,
+            stem: input.stem.map(str::to_owned),
+            group: input.group.map(str::to_owned),
+        };
+        let read = read::text(input.bytes).and_then(|text| {
+            document.text = text.to_owned();
+            let mut node = read::read(text, input.syntax)?;
+            for (path, text) in input.beside {
+                read::skill::with_file(&mut node, path, text);
+            }
+            Ok(node)
+        });
+        match read {
+            Ok(node) => {
+                let value = node.to_value();
+                document.node = Some(node);
+                document.decode(&value, input);
+            }
+            Err(error) => document.unreadable(input.bytes, &error),
+        }
+        document
+    }
+
+    fn unreadable(&mut self, bytes: &[u8], error: &ReadError) {
+        let rule = match error.problem {
+            Problem::Syntax(_) | Problem::Truncated(_) | Problem::Number(_) => &rules::UNREADABLE,
+            Problem::DuplicateKey { .. } => &rules::DUPLICATE_KEY,
+            Problem::TooDeep => &rules::TOO_DEEP,
+            Problem::TooLarge(_) => &rules::TOO_LARGE,
+            Problem::NotUtf8(_) => &rules::NOT_UTF8,
+        };
+        let place = match error.problem {
+            Problem::TooLarge(_) => None,
+            Problem::NotUtf8(_) => {
+                let valid = String::from_utf8_lossy(&bytes[..error.at.min(bytes.len())]);
+                Some(Place::of(&valid, valid.len()))
+            }
+            _ => Some(Place::of(&self.text, error.at)),
+        };
+        let issue = Issue::new(rule, "", error.problem.to_string());
+        let finding = self.finding(&issue, None);
+        self.findings.push(Finding { place, ..finding });
+    }
+
+    fn decode(&mut self, value: &Value, input: &Input<'_>) {
+        let found = dialect::tools_of(value);
+        if found.is_empty() {
+            let issue = Issue::new(&rules::UNKNOWN_SHAPE, "", "there is no tool in it");
+            let finding = self.finding(&issue, None);
+            self.findings.push(finding);
+        }
+        for tool in found {
+            let name = tool
+                .value
+                .get("name")
+                .and_then(Value::as_str)
+                .map(str::to_owned);
+            let (dialect, because) = match input.dialect {
+                Some(dialect) => (dialect, None),
+                None => match dialect::detect(tool.value, input.syntax) {
+                    Some(found) => (found.dialect, Some(found.because)),
+                    None => {
+                        let issue = unknown_shape(tool.value, tool.pointer);
+                        let finding = self.finding(&issue, name);
+                        self.findings.push(finding);
+                        continue;
+                    }
+                },
+            };
+            let source = Source {
+                value: tool.value,
+                group: input.group,
+                key: tool.key,
+                shared: tool.shared,
+            };
+            match dialect::decode(&source, dialect) {
+                Ok(decoded) => self.tools.push(Loaded {
+                    def: decoded.def,
+                    losses: decoded.losses,
+                    dialect,
+                    because,
+                    file: self.file.clone(),
+                    pointer: tool.pointer,
+                    places: decoded.places,
+                }),
+                Err(issues) => {
+                    for issue in issues {
+                        let pointer = format!("{}{}", tool.pointer, issue.pointer);
+                        let finding = self.finding(&Issue { pointer, ..issue }, name.clone());
+                        self.findings.push(finding);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A finding whose pointer goes into this document.
+    fn finding(&self, issue: &Issue, tool: Option<String>) -> Finding {
+        let place = self
+            .node
+            .as_ref()
+            .map(|n| Place::of(&self.text, n.locate(&issue.pointer)));
+        Finding {
+            file: self.file.clone(),
+            place,
+            pointer: issue.pointer.clone(),
+            tool,
+            code: issue.rule.code,
+            rule: issue.rule.name,
+            severity: issue.rule.severity,
+            message: issue.message.clone(),
+            fix: issue.fix.clone(),
+            fixable: issue.rule.fixable,
+        }
+    }
+
+    fn finding_in(&self, tool: &Loaded, issue: &Issue) -> Finding {
+        let pointer = format!("{}{}", tool.pointer, tool.places.of(&issue.pointer));
+        let issue = Issue {
+            pointer,
+            ..issue.clone()
+        };
+        self.finding(&issue, Some(tool.def.name.to_string()))
+    }
+
+    /// The line of the text on which a finding stands.
+    pub fn line(&self, number: usize) -> Option<&str> {
+        self.text.lines().nth(number.checked_sub(1)?)
+    }
+
+    /// The text as it was read.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// What each tool of this document breaks, apart from the others.
+    pub fn lint(&mut self, vendor: Option<&'static Vendor>) {
+        let mut findings = Vec::new();
+        for tool in &self.tools {
+            let context = Context {
+                stem: self.stem.as_deref(),
+                group: self.group.as_deref(),
+                dialect: tool.dialect.name,
+                vendor,
+            };
+            for issue in lint::check(&tool.def, &context) {
+                findings.push(self.finding_in(tool, &issue));
+            }
+        }
+        self.findings.extend(findings);
+    }
+}
+
+fn unknown_shape(value: &Value, pointer: String) -> Issue {
+    let message = match value {
+        Value::Object(map) => {
+            let keys: Vec<&str> = map.keys().take(5).map(String::as_str).collect();
+            let near = keys.iter().find_map(|k| {
+                nearest(
+                    k,
+                    ["input_schema", "parameters", "inputSchema", "args_schema"],
+                    1,
+                )
+                .first()
+                .copied()
+            });
+            let hint = near
+                .map(|n| format!("; did you mean `{n}`?"))
+                .unwrap_or_default();
+            format!(
+                "no dialect has this shape (keys: {}){hint}",
+                keys.join(", ")
+            )
+        }
+        other => format!(
+            "a tool must be an object, not {}",
+            crate::def::kind_of(other)
+        ),
+    };
+    Issue::new(&rules::UNKNOWN_SHAPE, pointer, message)
+        .fix("add `input_schema`, or name the dialect with `--from`")
+}
+
+/// What the tools of all documents break together: names, mentions, prefixes.
+/// `known` are names that exist elsewhere.
+pub fn lint_together(documents: &mut [Document], known: &[&str], vendor: Option<&'static Vendor>) {
+    let places: Vec<(usize, usize)> = documents
+        .iter()
+        .enumerate()
+        .flat_map(|(d, document)| (0..document.tools.len()).map(move |t| (d, t)))
+        .collect();
+    let defs: Vec<&ToolDef> = places
+        .iter()
+        .map(|&(d, t)| &documents[d].tools[t].def)
+        .collect();
+    let issues = lint::check_collection(&defs, known, vendor);
+    let findings: Vec<(usize, Finding)> = issues
+        .into_iter()
+        .map(|(index, mut issue)| {
+            let (d, t) = places[index];
+            if let Some((other, text)) = issue.message.split_once(SEEN_AT) {
+                let (od, _) = places[text.parse().unwrap_or(index)];
+                issue.message = format!("{other}{}", documents[od].file);
+            }
+            (d, documents[d].finding_in(&documents[d].tools[t], &issue))
+        })
+        .collect();
+    for (d, finding) in findings {
+        documents[d].findings.push(finding);
+    }
+    for document in documents {
+        document
+            .findings
+            .sort_by_key(|f| (f.place, std::cmp::Reverse(f.severity), f.code));
+    }
+}
+
+/// Stands in a message of the collection's lint before the index of another tool.
+pub(crate) const SEEN_AT: &str = "\u{1}";
+
+#[cfg(test)]
+mod tests;

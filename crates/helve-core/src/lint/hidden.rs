@@ -1,0 +1,42 @@
+//! Text that a person does not see: it may be meant for the model alone.
+
+use serde_json::Value;
+
+use super::{Issue, rules};
+use crate::def::ToolDef;
+use crate::node::escape;
+
+pub(super) fn check(def: &ToolDef, issues: &mut Vec<Issue>) {
+    walk(&def.to_value(), String::new(), issues);
+}
+
+fn walk(value: &Value, at: String, issues: &mut Vec<Issue>) {
+    match value {
+        Value::String(text) => {
+            if let Some(found) = text.chars().find(|c| is_hidden(*c)) {
+                let message = format!("it has the invisible character U+{:04X}", u32::from(found));
+                let issue = Issue::new(&rules::HIDDEN_TEXT, at, message);
+                issues.push(issue.fix("remove it; a person cannot see what the model reads there"));
+            }
+        }
+        Value::Array(items) => {
+            for (i, item) in items.iter().enumerate() {
+                walk(item, format!("{at}/{i}"), issues);
+            }
+        }
+        Value::Object(map) => {
+            for (key, item) in map {
+                walk(item, format!("{at}/{}", escape(key)), issues);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Zero-width, direction-changing, tag and control characters.
+pub(crate) fn is_hidden(c: char) -> bool {
+    matches!(c,
+        '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+        | '\u{e0000}'..='\u{e007f}' | '\u{ad}' | '\u{180e}' | '\u{61c}')
+        || c.is_control() && !matches!(c, '\n' | '\r' | '\t')
+}
