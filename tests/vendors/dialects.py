@@ -55,11 +55,19 @@ def kimi(tool, strict):
 
 def openai_schema(function, strict, rules):
     problems = schemas.any_schema(function.get("parameters"))
-    if strict and function.get("strict") is not True:
-        problems.append("`strict` is not true")
+    problems += not_strict(function, function.get("parameters"), strict)
     if not problems and function.get("strict"):
         problems += rules(function["parameters"])
     return problems
+
+
+def not_strict(tool, schema, strict):
+    """A tool asked for strictly may stay loose only where its schema is open-ended, and must say so."""
+    if not strict or tool.get("strict") is True:
+        return []
+    if tool.get("strict") is False and schemas.open_ended(schema):
+        return []
+    return ["`strict` is not true"]
 
 
 def anthropic(tool, strict):
@@ -68,8 +76,7 @@ def anthropic(tool, strict):
         return problems
     schema = tool["input_schema"]
     problems += named(tool["name"], r"[a-zA-Z0-9_-]{1,128}") + schemas.any_schema(schema)
-    if strict and tool.get("strict") is not True:
-        problems.append("`strict` is not true")
+    problems += not_strict(tool, schema, strict)
     if not problems:
         problems += schemas.examples(schema, tool.get("input_examples", []))
     if not problems and tool.get("strict"):
@@ -127,7 +134,7 @@ def bedrock(tool):
 def claude_sdk(tool):
     if not isinstance(tool, dict) or not {"name", "description", "input_schema"} <= set(tool):
         return ["`name`, `description` or `input_schema` is missing"]
-    unknown = set(tool) - {"name", "description", "input_schema", "annotations"}
+    unknown = set(tool) - {"name", "description", "input_schema", "annotations", "server"}
     problems = [f"unknown key `{key}`" for key in sorted(unknown)]
     problems += named(tool["name"], r"[a-zA-Z0-9_-]{1,64}")
     if not isinstance(tool["description"], str):

@@ -54,6 +54,24 @@ def any_schema(schema):
     return problems
 
 
+def open_ended(schema):
+    """Whether some part takes values that no strict schema can describe: lists and objects of anything."""
+    for place, node, _ in walk(schema):
+        if node is True or node == {}:
+            return True
+        if not isinstance(node, dict):
+            continue
+        kinds = node.get("type")
+        kinds = kinds if isinstance(kinds, list) else [kinds]
+        if "array" in kinds and "items" not in node:
+            return True
+        if "object" in kinds and isinstance(node.get("additionalProperties"), dict):
+            return True
+        if "object" in kinds and place != "#" and not node.get("properties") and node.get("additionalProperties") is not False:
+            return True
+    return False
+
+
 def examples(schema, values):
     """Examples that do not fit the schema."""
     validator = jsonschema.Draft202012Validator(schema)

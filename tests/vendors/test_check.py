@@ -102,6 +102,11 @@ class Files(unittest.TestCase):
         )  # fmt: skip
         self.check("openai", OPENAI, ("function.parameters", {"type": "nothing"}, "is not valid"))
         self.assertIn("`strict` is not true", self.problems("openai-strict", json.dumps(OPENAI)))
+        loose = put(OPENAI_STRICT, "function.strict", False)
+        self.assertIn("`strict` is not true", self.problems("openai-strict", json.dumps(loose)))
+        for open_ended in ({"type": "array"}, {"type": "object"}, {}):
+            allowed = put(loose, "function.parameters.properties.city", open_ended)
+            self.assertEqual("", self.problems("openai-strict", json.dumps(allowed)))
 
     def test_openai_responses(self):
         self.check(

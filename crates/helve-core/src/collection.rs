@@ -10,7 +10,7 @@ use crate::dialect::{self, Dialect, Loss, Places, Source};
 use crate::lint::{self, Context, Issue, Severity, Vendor, rules};
 use crate::name::nearest;
 use crate::node::{Node, Place};
-use crate::read::{self, Problem, ReadError, Syntax};
+use crate::read::{self, NO_TOOL, Problem, ReadError, Syntax};
 
 /// A text that holds tools, and what is known about where it came from.
 #[derive(Debug, Clone, Copy)]
@@ -23,8 +23,10 @@ pub struct Input<'t> {
     pub syntax: Syntax,
     /// Its dialect; `None` to tell by shape.
     pub dialect: Option<&'static Dialect>,
-    /// The folder that groups it.
+    /// The group that its place in a folder of tools gives it.
     pub group: Option<&'t str>,
+    /// The nearest folder.
+    pub folder: Option<&'t str>,
     /// Its file name without the ending, where that names the action.
     pub stem: Option<&'t str>,
     /// What stands beside a skill: path and text.
@@ -44,7 +46,7 @@ pub struct Loaded {
     pub because: Option<&'static str>,
     /// The file that it stood in.
     pub file: String,
-    pointer: String,
+    pub(crate) pointer: String,
     places: Places,
 }
 
@@ -84,8 +86,8 @@ pub struct Document {
     pub tools: Vec<Loaded>,
     /// What could not.
     pub findings: Vec<Finding>,
-    text: String,
-    node: Option<Node>,
+    pub(crate) text: String,
+    pub(crate) node: Option<Node>,
     stem: Option<String>,
     group: Option<String>,
 }
@@ -171,6 +173,7 @@ impl Document {
             let source = Source {
                 value: tool.value,
                 group: input.group,
+                folder: input.folder,
                 key: tool.key,
                 shared: tool.shared,
             };
@@ -227,6 +230,16 @@ impl Document {
     /// The line of the text on which a finding stands.
     pub fn line(&self, number: usize) -> Option<&str> {
         self.text.lines().nth(number.checked_sub(1)?)
+    }
+
+    /// Whether the document is a list, if only of one.
+    pub fn is_list(&self) -> bool {
+        self.tools.iter().any(|t| !t.pointer.is_empty())
+    }
+
+    /// Whether it is source code in which nothing looks like a tool.
+    pub fn has_no_tool(&self) -> bool {
+        self.tools.is_empty() && self.findings.iter().all(|f| f.message.starts_with(NO_TOOL))
     }
 
     /// The text as it was read.

@@ -103,8 +103,10 @@ pub enum Strictness {
 pub struct Source<'s> {
     /// The tool.
     pub value: &'s Value,
-    /// The folder that it stands in, where folders are groups.
+    /// The group that its place in a folder of tools gives it.
     pub group: Option<&'s str>,
+    /// The nearest folder, whatever it is.
+    pub folder: Option<&'s str>,
     /// Its key, where tools are given by name.
     pub key: Option<&'s str>,
     /// What the collection says about all its tools.
@@ -117,6 +119,7 @@ impl<'s> Source<'s> {
         Self {
             value,
             group: None,
+            folder: None,
             key: None,
             shared: None,
         }

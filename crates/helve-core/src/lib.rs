@@ -20,5 +20,8 @@ pub mod schema;
 pub mod tokens;
 pub mod write;
 
+#[cfg(test)]
+mod testing;
+
 pub use def::ToolDef;
 pub use name::ToolName;

@@ -14,6 +14,7 @@ pub mod rules;
 mod vendor;
 
 pub use check::{Context, check, check_collection};
+pub use hidden::is_hidden;
 pub use rules::Rule;
 pub use vendor::{VENDORS, Vendor};
 

@@ -24,6 +24,9 @@ pub const MAX_DEPTH: usize = 128;
 /// How many nodes the aliases of one YAML document may expand to.
 pub const MAX_NODES: usize = 4_000_000;
 
+/// How the message begins that says that source code holds no tool.
+pub(crate) const NO_TOOL: &str = "no tool here";
+
 /// A syntax that definitions are written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Syntax {

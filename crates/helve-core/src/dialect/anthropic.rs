@@ -8,6 +8,7 @@ use super::{Dialect, Draft, EncodeError, Encoded, Loss, Source, Strictness, as_l
 use crate::def::ToolDef;
 use crate::lint::Issue;
 use crate::read::Syntax;
+use crate::schema::Schema;
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "anthropic",
@@ -30,24 +31,40 @@ fn encode(def: &ToolDef, strictness: Strictness) -> Result<Encoded, EncodeError>
         outline.set("strict", strict);
     }
     if outline.remove("examples").is_some() {
-        for (i, example) in def.examples.iter().enumerate() {
-            for (key, text) in [
-                ("scenario", &example.scenario),
-                ("expected", &example.expected),
-            ] {
-                if text.is_some() {
-                    let reason = "`input_examples` has only the arguments";
-                    outline
-                        .losses
-                        .push(Loss::dropped(format!("/examples/{i}/{key}"), reason));
-                }
-            }
+        let examples = examples(def, outline.out.get("input_schema"), &mut outline.losses);
+        if !examples.is_empty() {
+            outline.set("input_examples", examples);
         }
-        let params: Vec<Value> = def.examples.iter().map(|e| e.params.clone()).collect();
-        outline.set("input_examples", params);
     }
     outline.restore(carried, "name");
     outline.finish()
+}
+
+/// The arguments of those examples that fit: the API refuses a tool with another.
+fn examples(def: &ToolDef, schema: Option<&Value>, losses: &mut Vec<Loss>) -> Vec<Value> {
+    let schema = schema.and_then(|s| Schema::compile(s).ok());
+    let mut kept = Vec::new();
+    for (i, example) in def.examples.iter().enumerate() {
+        if !schema.as_ref().is_some_and(|s| s.accepts(&example.params)) {
+            // What comes after it moves up, so the whole list is another.
+            losses.push(Loss::dropped(
+                "/examples",
+                format!("example {} does not fit the schema", i + 1),
+            ));
+            continue;
+        }
+        for (key, text) in [
+            ("scenario", &example.scenario),
+            ("expected", &example.expected),
+        ] {
+            if text.is_some() {
+                let reason = "`input_examples` has only the arguments";
+                losses.push(Loss::dropped(format!("/examples/{i}/{key}"), reason));
+            }
+        }
+        kept.push(example.params.clone());
+    }
+    kept
 }
 
 fn decode(source: &Source<'_>) -> Result<Draft, Issue> {

@@ -46,9 +46,7 @@ fn encode(def: &ToolDef, _: Strictness) -> Result<Encoded, EncodeError> {
     outline.remove("input_schema");
     let (parameters, losses) = parameters::write(&def.input_schema);
     outline.losses.extend(losses);
-    if !parameters.is_empty() {
-        outline.set("parameters", parameters);
-    }
+    outline.set("parameters", parameters);
     if let Some(timeout) = def.timeout {
         outline.remove("timeout");
         outline.set("timeout", millis(timeout.as_millis()));

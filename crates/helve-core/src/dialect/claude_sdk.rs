@@ -31,21 +31,16 @@ fn encode(def: &ToolDef, _: Strictness) -> Result<Encoded, EncodeError> {
     let carried = outline.carried();
     outline.take_same(&["name", "description"]);
     let mut schema = outline.remove("input_schema").unwrap_or_default();
-    let parameters = match shorthand::write(&schema) {
-        Some(short) => short,
-        None => {
-            if let Value::Object(map) = &mut schema
-                && !map.contains_key("properties")
-            {
-                map.insert("properties".to_owned(), json!({}));
-                let reason = "written out, empty: the SDK takes a dict for a schema only so";
-                outline
-                    .losses
-                    .push(Loss::changed("/input_schema/properties", reason));
-            }
-            schema
-        }
-    };
+    if let Value::Object(map) = &mut schema
+        && !map.contains_key("properties")
+    {
+        map.insert("properties".to_owned(), json!({}));
+        let reason = "written out, empty: the SDK takes a dict for a schema only so";
+        outline
+            .losses
+            .push(Loss::changed("/input_schema/properties", reason));
+    }
+    let parameters = shorthand::write(&schema).unwrap_or(schema);
     outline.set("input_schema", parameters);
     if let Some(server) = carried.get("server").and_then(Value::as_str) {
         let implied = format!("mcp__{server}__{}", def.name);

@@ -65,13 +65,26 @@ fn decode(source: &Source<'_>) -> Result<Draft, Issue> {
         None => Map::new(),
     };
     let written = metadata.shift_remove("group");
-    let group = source
-        .group
-        .map(str::to_owned)
-        .or(written.and_then(|g| g.as_str().map(str::to_owned)));
+    let roots = ["tools", "internal-tools", "internal"];
+    let folder = source
+        .folder
+        .filter(|f| !roots.contains(f))
+        .map(str::to_owned);
+    let group = match source.group {
+        Some(group) => Some(group.to_owned()),
+        None => written
+            .and_then(|g| g.as_str().map(str::to_owned))
+            .or(folder),
+    };
     if let Some(Value::String(name)) = draft.field("name") {
-        let bare = name.strip_prefix("internal_").unwrap_or(name);
-        *name = in_group(group.as_deref().unwrap_or_default(), bare);
+        // The service puts group and action together as they are; only a name that
+        // is whole already stays.
+        let group = group.as_deref().unwrap_or_default();
+        *name = match name.strip_prefix("internal_") {
+            Some(whole) => in_group(group, whole),
+            None if group.is_empty() => name.clone(),
+            None => format!("{group}_{name}"),
+        };
     }
     if let Some(group) = group {
         draft.carry("group", json!(group));

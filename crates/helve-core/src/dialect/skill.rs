@@ -190,6 +190,15 @@ fn decode(source: &Source<'_>) -> Result<Draft, Issue> {
         draft.place("/name".to_owned(), "/frontmatter/name".to_owned());
     }
     for field in ["description", "category", "title", "version"] {
+        // A skill's version is free text; only a semantic one is ours.
+        let semantic = |v: &Value| {
+            v.as_str()
+                .is_some_and(|v| semver::Version::parse(v).is_ok())
+        };
+        let given = front.get(field).or(metadata.get(field));
+        if field == "version" && !given.is_none_or(semantic) {
+            continue;
+        }
         let value = front.shift_remove(field).or(metadata.shift_remove(field));
         if let Some(value) = value {
             draft.set(field, value, "frontmatter");
@@ -216,6 +225,10 @@ fn decode(source: &Source<'_>) -> Result<Draft, Issue> {
             Some(related) => draft.set("related_tools", related, "references/related-tools.md"),
             None => draft.carry("references/related-tools.md", json!(text)),
         }
+    }
+    if draft.remove("scripts/").is_some() {
+        let reason = "what is in `scripts/` runs only where an executor is written for it";
+        draft.lose(Loss::dropped("/executor", reason));
     }
     draft.carry_rest();
     Ok(draft)

@@ -324,6 +324,13 @@ impl Rewriter {
         out: &mut Map<String, Value>,
     ) -> Result<(), NotStrict> {
         if !has_type(map, "object") && !map.contains_key("properties") {
+            for key in ["required", "additionalProperties"] {
+                if map.contains_key(key) {
+                    let reason = "it says nothing about what is not an object";
+                    self.losses
+                        .push(Loss::dropped(format!("{at}/{key}"), reason));
+                }
+            }
             return Ok(());
         }
         let refuse = |reason: &str| {
@@ -381,6 +388,11 @@ impl Rewriter {
             .filter_map(|v| v.as_str().map(str::to_owned))
             .collect();
         let Some(Value::Object(properties)) = out.get_mut("properties") else {
+            if map.contains_key("required") {
+                let reason = "names that are no property are left out";
+                self.losses
+                    .push(Loss::dropped(format!("{at}/required"), reason));
+            }
             return;
         };
         let names: Vec<String> = properties.keys().cloned().collect();
@@ -393,7 +405,7 @@ impl Rewriter {
                     *schema = nullable(schema.take());
                 }
             }
-            if names != given {
+            if map.get("required") != Some(&json!(names)) {
                 self.losses.push(Loss::changed(
                     format!("{at}/required"),
                     "every property is required",

@@ -6,6 +6,9 @@
 
 mod description;
 mod detail;
+mod rewrite;
+
+pub use rewrite::{Rewrite, rewrite};
 
 use super::{Issue, Rule, rules};
 use crate::def::{Prerequisite, ToolDef};

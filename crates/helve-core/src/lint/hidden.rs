@@ -34,7 +34,7 @@ fn walk(value: &Value, at: String, issues: &mut Vec<Issue>) {
 }
 
 /// Zero-width, direction-changing, tag and control characters.
-pub(crate) fn is_hidden(c: char) -> bool {
+pub fn is_hidden(c: char) -> bool {
     matches!(c,
         '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
         | '\u{e0000}'..='\u{e007f}' | '\u{ad}' | '\u{180e}' | '\u{61c}')

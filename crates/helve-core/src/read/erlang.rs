@@ -17,6 +17,7 @@ pub const CODE: &str = "$erlang";
 pub(super) fn read(text: &str) -> Result<Node, ReadError> {
     let mut erlang = Erlang {
         cursor: Cursor::new(text),
+        module: module_name(text),
     };
     let mut maps = Vec::new();
     let mut info = None;
@@ -64,6 +65,7 @@ pub(super) fn read(text: &str) -> Result<Node, ReadError> {
 pub fn is_handler(source: &str) -> bool {
     let mut erlang = Erlang {
         cursor: Cursor::new(source),
+        module: None,
     };
     erlang.space();
     let head = erlang.cursor.rest();
@@ -82,6 +84,16 @@ enum Form {
 
 struct Erlang<'t> {
     cursor: Cursor<'t>,
+    /// What `?MODULE` stands for.
+    module: Option<&'t str>,
+}
+
+/// The name in `-module(name).`
+fn module_name(text: &str) -> Option<&str> {
+    let (_, rest) = text.split_once("-module(")?;
+    let name = rest.split(')').next()?.trim();
+    let plain = !name.is_empty() && name.chars().all(|c| is_word(c) || c == '@');
+    plain.then_some(name)
 }
 
 impl Erlang<'_> {
@@ -296,6 +308,11 @@ impl Erlang<'_> {
 
     fn code(&self, at: usize) -> Node {
         let source = self.cursor.text[at..self.cursor.at].trim_end();
+        // Away from its module the macro would mean nothing.
+        let source = match self.module {
+            Some(module) => source.replace("?MODULE", module),
+            None => source.to_owned(),
+        };
         let entry = Entry {
             at,
             key: CODE.to_owned(),

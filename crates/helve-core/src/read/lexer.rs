@@ -67,7 +67,11 @@ impl<'t> Cursor<'t> {
         self.take_while(|c| c != '\n');
     }
 
-    pub(super) fn expect(&mut self, token: &'static str, within: &'static str) -> Result<(), ReadError> {
+    pub(super) fn expect(
+        &mut self,
+        token: &'static str,
+        within: &'static str,
+    ) -> Result<(), ReadError> {
         match self.eat(token) {
             true => Ok(()),
             false => Err(self.unexpected(&format!("`{token}`"), within)),

@@ -30,6 +30,14 @@ pub(super) fn read(text: &str) -> Result<Node, ReadError> {
     python.module()
 }
 
+/// Where the literal ends that begins at `at`.
+pub fn literal_end(text: &str, at: usize) -> Option<usize> {
+    let mut python = Python::new(text);
+    python.cursor.at = at;
+    python.skip_brackets();
+    (python.cursor.at > at).then_some(python.cursor.at)
+}
+
 struct Python<'t> {
     cursor: Cursor<'t>,
     names: HashMap<&'t str, Node>,

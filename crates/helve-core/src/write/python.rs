@@ -84,6 +84,11 @@ fn block(value: &Value, indent: usize) -> String {
     }
 }
 
+/// A literal over several lines, as it stands behind `indent` steps.
+pub fn literal(value: &Value, indent: usize) -> String {
+    block(value, indent)
+}
+
 /// `NAME = literal`.
 pub(super) fn assigned(name: &str, value: &Value) -> String {
     format!("{name} = {}\n", block(value, 0))
@@ -109,27 +114,28 @@ pub(super) fn decorators(tools: &[Value]) -> String {
             annotations.map(annotation).unwrap_or_default(),
             quote(text("name")),
         );
-        let server = match text("server") {
-            "" => "tools".to_owned(),
-            server => server.to_owned(),
-        };
+        let server = text("server").to_owned();
         match servers.iter_mut().find(|(name, _)| *name == server) {
             Some((_, functions)) => functions.push(function),
             None => servers.push((server, vec![function])),
         }
     }
     for (i, (server, functions)) in servers.iter().enumerate() {
-        let variable = if i == 0 {
-            "server".to_owned()
+        let functions = functions.join(", ");
+        let number = if i == 0 {
+            String::new()
         } else {
-            format!("server_{}", i + 1)
+            format!("_{}", i + 1)
         };
-        let _ = write!(
-            body,
-            "\n\n{variable} = create_sdk_mcp_server(\n    name={},\n    version=\"1.0.0\",\n    tools=[{}],\n)\n",
-            quote(server),
-            functions.join(", ")
-        );
+        // Which server they belong to is for whoever knows to say.
+        let _ = match server.is_empty() {
+            true => write!(body, "\n\ntools{number} = [{functions}]\n"),
+            false => write!(
+                body,
+                "\n\nserver{number} = create_sdk_mcp_server(\n    name={},\n    version=\"1.0.0\",\n    tools=[{functions}],\n)\n",
+                quote(server),
+            ),
+        };
     }
     let typing = if body.contains("Annotated[") {
         "Annotated, Any"
@@ -141,9 +147,12 @@ pub(super) fn decorators(tools: &[Value]) -> String {
     } else {
         ""
     };
-    format!(
-        "from typing import {typing}\n\nfrom claude_agent_sdk import create_sdk_mcp_server, tool\n{mcp}{body}"
-    )
+    let sdk = if body.contains("create_sdk_mcp_server(") {
+        "create_sdk_mcp_server, tool"
+    } else {
+        "tool"
+    };
+    format!("from typing import {typing}\n\nfrom claude_agent_sdk import {sdk}\n{mcp}{body}")
 }
 
 fn annotation(map: &Map<String, Value>) -> String {
@@ -218,6 +227,7 @@ const KEYWORDS: &[&str] = &[
     "tool",
     "create_sdk_mcp_server",
     "server",
+    "tools",
     "str",
     "int",
     "float",

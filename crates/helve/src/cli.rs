@@ -1,0 +1,93 @@
+//! The command line: one enum drives parser, help and completions.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::cmd;
+
+/// A tool hub for AI agents: define a tool once, call it from everywhere.
+#[derive(Debug, Parser)]
+#[command(
+    name = "helve",
+    version,
+    arg_required_else_help = true,
+    max_term_width = 100
+)]
+#[command(
+    after_help = "Exit codes: 0 done · 1 errors were found · 2 wrong usage · 3 an input cannot be read or converted · 4 the output cannot be written"
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+    #[command(flatten)]
+    pub color: Color,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Check(cmd::check::CheckArgs),
+    Convert(cmd::convert::ConvertArgs),
+    Info(cmd::info::InfoArgs),
+    Catalog(cmd::catalog::CatalogArgs),
+    Completions(cmd::completions::CompletionsArgs),
+}
+
+/// Whether to colour.
+#[derive(Debug, Args)]
+pub(crate) struct Color {
+    /// When to colour the output.
+    #[arg(long, global = true, value_enum, default_value_t = When::Auto, value_name = "WHEN")]
+    color: When,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum When {
+    Auto,
+    Always,
+    Never,
+}
+
+impl Color {
+    pub(crate) fn apply(&self) {
+        match self.color {
+            When::Auto => anstream::ColorChoice::Auto,
+            When::Always => anstream::ColorChoice::Always,
+            When::Never => anstream::ColorChoice::Never,
+        }
+        .write_global();
+    }
+}
+
+/// Where the tools are.
+#[derive(Debug, Args)]
+pub(crate) struct Sources {
+    /// Files and folders with tools, `-` for standard input [default: `tools/` of the workspace].
+    #[arg(value_name = "PATH")]
+    pub paths: Vec<String>,
+    /// The dialect of the input; `auto` tells by shape and says what it took.
+    #[arg(long, value_name = "DIALECT", default_value = "auto", value_parser = dialect_or_auto())]
+    pub from: String,
+}
+
+fn names(auto: bool) -> Vec<&'static str> {
+    let dialects = helve_core::dialect::DIALECTS.iter().map(|d| d.name);
+    auto.then_some("auto").into_iter().chain(dialects).collect()
+}
+
+pub(crate) fn dialect() -> clap::builder::PossibleValuesParser {
+    names(false).into()
+}
+
+fn dialect_or_auto() -> clap::builder::PossibleValuesParser {
+    names(true).into()
+}
+
+pub(crate) fn vendor() -> clap::builder::PossibleValuesParser {
+    let names: Vec<&'static str> = helve_core::lint::VENDORS.iter().map(|v| v.name).collect();
+    names.into()
+}
+
+impl Sources {
+    pub(crate) fn dialect(&self) -> Option<&'static helve_core::dialect::Dialect> {
+        helve_core::dialect::find(&self.from)
+    }
+}
