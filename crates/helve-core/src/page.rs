@@ -157,7 +157,7 @@ fn parameters(out: &mut String, def: &ToolDef) {
             text("description"),
         );
     }
-    if let Ok(schema) = serde_json::to_string_pretty(&def.input_schema) {
+    if let Ok(schema) = serde_json::to_string(&def.input_schema) {
         let _ = write!(out, "\n```json\n{schema}\n```\n");
     }
 }

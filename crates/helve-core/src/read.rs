@@ -124,7 +124,9 @@ impl Syntax {
 
 fn toml_header(line: &str) -> bool {
     line.strip_prefix('[').is_some_and(|rest| {
-        rest.trim_end_matches(']').len() < rest.len()
+        rest.trim_start_matches('[')
+            .starts_with(|c: char| c.is_ascii_alphabetic())
+            && rest.trim_end_matches(']').len() < rest.len()
             && rest
                 .trim_matches(['[', ']'])
                 .chars()
@@ -173,7 +175,7 @@ pub enum Problem {
         first: usize,
     },
     /// Too many brackets.
-    #[error("nested deeper than {MAX_DEPTH} levels")]
+    #[error("nested too deep: more than {MAX_DEPTH} levels, or 80 in TOML")]
     TooDeep,
     /// Too many bytes.
     #[error("{0} bytes are more than the {MAX_BYTES} that one file may have; split it")]

@@ -29,13 +29,20 @@ pub(super) const DIALECT: Dialect = Dialect {
 };
 
 /// The settings of an executor that stand beside it here.
-const SETTINGS: &[&str] = &["command", "cwd", "env", "image"];
+const SETTINGS: &[&str] = &["command", "cwd"];
 
 fn encode(def: &ToolDef, _: Strictness) -> Result<Encoded, EncodeError> {
     let mut outline = Outline::of("automation-hub", def);
     let carried = outline.carried();
     outline.take("name", "id");
-    outline.take("title", "name");
+    outline.remove("title");
+    // A tool of the hub has a name to show; without one, its id.
+    let shown = def.title.as_deref().unwrap_or(def.name.as_str());
+    outline.set("name", shown);
+    if def.title.as_deref() == Some(def.name.as_str()) {
+        let reason = "a name that is the id is taken for none";
+        outline.losses.push(Loss::changed("/title", reason));
+    }
     outline.take_same(&["description"]);
     outline.take("risk", "risk_level");
     executor(&mut outline, def);
@@ -105,6 +112,9 @@ fn decode(source: &Source<'_>) -> Result<Draft, Issue> {
         return legacy::decode(source);
     }
     let mut draft = Draft::of("automation-hub", source.value)?;
+    if draft.peek("name") == draft.peek("id") {
+        draft.remove("name");
+    }
     draft.take("name", "title");
     draft.take("id", "name");
     draft.take_same(&["description", "allowed_paths"]);

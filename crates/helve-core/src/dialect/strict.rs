@@ -193,6 +193,7 @@ impl Rewriter {
         self.object(&map, at, &mut out)?;
         self.array(&map, at)?;
         self.describe(&mut out, &folded);
+        self.values(&mut out, at);
         self.separate(&mut out, at);
         Ok(Value::Object(out))
     }
@@ -455,6 +456,47 @@ impl Rewriter {
         out.insert("description".to_owned(), json!(text));
     }
 
+    /// For OpenAI a list of values says its types; for Kimi it has only one.
+    fn values(&mut self, out: &mut Map<String, Value>, at: &str) {
+        let values = match (out.get("enum"), out.get("const")) {
+            (Some(Value::Array(values)), _) => values.clone(),
+            (_, Some(only)) => vec![only.clone()],
+            _ => return,
+        };
+        let mut kinds: Vec<(&str, Vec<Value>)> = Vec::new();
+        for value in values {
+            let kind = json_type(&value);
+            match kinds.iter_mut().find(|(k, _)| *k == kind) {
+                Some((_, same)) => same.push(value),
+                None => kinds.push((kind, vec![value])),
+            }
+        }
+        if self.vendor == Vendor::OpenAi && !out.contains_key("type") {
+            let names: Vec<&str> = kinds.iter().map(|(kind, _)| *kind).collect();
+            let kind = if let [one] = names.as_slice() {
+                json!(one)
+            } else {
+                json!(names)
+            };
+            out.insert("type".to_owned(), kind);
+            self.losses.push(Loss::changed(
+                format!("{at}/type"),
+                "the type of its values, written out",
+            ));
+        }
+        if self.vendor == Vendor::Kimi && kinds.len() > 1 {
+            out.shift_remove("enum");
+            let choices = kinds
+                .into_iter()
+                .map(|(kind, values)| json!({"type": kind, "enum": values}));
+            out.insert("anyOf".to_owned(), choices.collect());
+            self.losses.push(Loss::changed(
+                at,
+                "values of several types are an `anyOf` of lists of one",
+            ));
+        }
+    }
+
     /// `$ref` stands alone, and for Kimi no `type` stands beside `anyOf`.
     fn separate(&mut self, out: &mut Map<String, Value>, at: &str) {
         if out.contains_key("$ref") && out.len() > 1 && self.vendor != Vendor::Anthropic {
@@ -483,6 +525,18 @@ fn has_type(map: &Map<String, Value>, wanted: &str) -> bool {
         Some(Value::String(kind)) => kind == wanted,
         Some(Value::Array(kinds)) => kinds.iter().any(|k| k == wanted),
         _ => false,
+    }
+}
+
+fn json_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(n) if n.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
     }
 }
 

@@ -7,11 +7,11 @@ use super::{MAX_DEPTH, Problem, ReadError, number, syntax};
 use crate::node::{Entry, Kind, Node};
 
 pub(super) fn read(text: &str) -> Result<Node, ReadError> {
-    // The crate's own limit lies below ours and is reported as a plain error.
+    // The crate's own limit lies below ours and is told only by its message.
     let table = DeTable::parse(text).map_err(|e| {
         let at = e.span().map_or(0, |s| s.start);
         let message = e.message();
-        if message.contains("recursion limit") {
+        if message.contains("max recursion depth") {
             Problem::TooDeep.at(at)
         } else if let Some(key) = message.strip_prefix("duplicate key") {
             syntax(at, format!("not TOML: a key is given twice{key}"))
