@@ -129,11 +129,11 @@ impl Document {
             Problem::Syntax(_) | Problem::Truncated(_) | Problem::Number(_) => &rules::UNREADABLE,
             Problem::DuplicateKey { .. } => &rules::DUPLICATE_KEY,
             Problem::TooDeep => &rules::TOO_DEEP,
-            Problem::TooLarge(_) => &rules::TOO_LARGE,
+            Problem::TooLarge => &rules::TOO_LARGE,
             Problem::NotUtf8(_) => &rules::NOT_UTF8,
         };
         let place = match error.problem {
-            Problem::TooLarge(_) => None,
+            Problem::TooLarge => None,
             Problem::NotUtf8(_) => {
                 let valid = String::from_utf8_lossy(&bytes[..error.at.min(bytes.len())]);
                 Some(Place::of(&valid, valid.len()))

@@ -178,8 +178,8 @@ pub enum Problem {
     #[error("nested too deep: more than {MAX_DEPTH} levels, or 80 in TOML")]
     TooDeep,
     /// Too many bytes.
-    #[error("{0} bytes are more than the {MAX_BYTES} that one file may have; split it")]
-    TooLarge(usize),
+    #[error("it has more than 32 MiB, the most that is read at once; split it")]
+    TooLarge,
     /// Not text.
     #[error("byte {0:#04x} is not valid UTF-8; save the file as UTF-8")]
     NotUtf8(u8),
@@ -201,7 +201,7 @@ pub(crate) fn syntax(at: usize, message: impl Into<String>) -> ReadError {
 /// Checks size and encoding; a byte order mark is dropped.
 pub fn text(bytes: &[u8]) -> Result<&str, ReadError> {
     if bytes.len() > MAX_BYTES {
-        return Err(Problem::TooLarge(bytes.len()).at(0));
+        return Err(Problem::TooLarge.at(0));
     }
     let text = std::str::from_utf8(bytes).map_err(|e| {
         let at = e.valid_up_to();

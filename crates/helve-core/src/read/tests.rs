@@ -394,10 +394,7 @@ fn bytes_that_are_no_text_are_refused() {
     let error = text(b"{\"a\": \"\xff\"}").unwrap_err();
     assert_eq!((error.at, error.problem), (7, Problem::NotUtf8(0xff)));
     let large = vec![b' '; MAX_BYTES + 1];
-    assert_eq!(
-        text(&large).unwrap_err().problem,
-        Problem::TooLarge(MAX_BYTES + 1)
-    );
+    assert_eq!(text(&large).unwrap_err().problem, Problem::TooLarge);
     assert_eq!(text("\u{feff}{}".as_bytes()), Ok("{}"));
 }
 

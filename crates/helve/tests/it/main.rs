@@ -1,0 +1,11 @@
+//! The command as people and programs use it.
+
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, missing_docs)]
+
+mod bad_input;
+mod catalog;
+mod check;
+mod convert;
+mod help;
+mod run;
+mod tidy;
