@@ -1,0 +1,87 @@
+//! What a call knows beside its arguments.
+//!
+//! A [`Ctx`] is read-only: whoever starts the call fills it, the tool reads it.
+//! The kernel's own words (who, for which agent, in which run) have accessors and
+//! cannot be overwritten by a custom key.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+/// What a call knows beside its arguments. A clone shares, it copies nothing.
+#[derive(Debug, Clone, Default)]
+pub struct Ctx(Arc<Known>);
+
+#[derive(Debug, Clone, Default)]
+struct Known {
+    run_id: Option<String>,
+    agent_id: Option<String>,
+    principal: Option<String>,
+    keys: Map<String, Value>,
+}
+
+impl Ctx {
+    /// Begins an empty context.
+    pub fn builder() -> CtxBuilder {
+        CtxBuilder::default()
+    }
+
+    /// The run that this call is.
+    pub fn run_id(&self) -> Option<&str> {
+        self.0.run_id.as_deref()
+    }
+
+    /// The agent that calls.
+    pub fn agent_id(&self) -> Option<&str> {
+        self.0.agent_id.as_deref()
+    }
+
+    /// Who answers for the call.
+    pub fn principal(&self) -> Option<&str> {
+        self.0.principal.as_deref()
+    }
+
+    /// What stands under a custom key.
+    pub fn get(&self, key: &str) -> Option<&Value> {
+        self.0.keys.get(key)
+    }
+}
+
+/// Fills a [`Ctx`].
+#[derive(Debug, Clone, Default)]
+#[must_use]
+pub struct CtxBuilder(Known);
+
+impl CtxBuilder {
+    /// Says which run this is.
+    pub fn run_id(mut self, id: impl Into<String>) -> Self {
+        self.0.run_id = Some(id.into());
+        self
+    }
+
+    /// Says which agent calls.
+    pub fn agent_id(mut self, id: impl Into<String>) -> Self {
+        self.0.agent_id = Some(id.into());
+        self
+    }
+
+    /// Says who answers for the call.
+    pub fn principal(mut self, principal: impl Into<String>) -> Self {
+        self.0.principal = Some(principal.into());
+        self
+    }
+
+    /// Puts a value under a custom key; the last one stays.
+    pub fn set(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.0.keys.insert(key.into(), value.into());
+        self
+    }
+
+    /// The context.
+    pub fn build(self) -> Ctx {
+        Ctx(Arc::new(self.0))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,62 @@
+//! A tool written in Rust: its definition and the function behind it.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use helve_core::ToolDef;
+use serde_json::Value;
+
+use crate::{Ctx, ToolError};
+
+/// What a [`Handler`] gives back at once, and its result later.
+pub type HandlerFuture = Pin<Box<dyn Future<Output = Result<Value, ToolError>> + Send>>;
+
+/// The function behind a tool. It gets arguments that nobody has checked: only
+/// the path of a call does that, and only it should call a handler.
+pub type Handler = Arc<dyn Fn(Ctx, Value) -> HandlerFuture + Send + Sync>;
+
+/// A definition and the function behind it.
+#[derive(Clone)]
+pub struct Tool {
+    /// What it is.
+    pub def: ToolDef,
+    /// What it does.
+    pub handler: Handler,
+}
+
+impl Tool {
+    /// Puts a function behind a definition, for tools whose arguments are known
+    /// only at run time. [`tool`](crate::tool) writes both.
+    pub fn new<F, Fut>(def: ToolDef, run: F) -> Self
+    where
+        F: Fn(Ctx, Value) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Value, ToolError>> + Send + 'static,
+    {
+        let handler: Handler = Arc::new(move |ctx, args| Box::pin(run(ctx, args)));
+        Self { def, handler }
+    }
+}
+
+impl fmt::Debug for Tool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tool")
+            .field("def", &self.def)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What [`tool`](crate::tool) implements for the type that it names after the
+/// function, so that [`toolset!`](crate::toolset) can take the function's path.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a tool",
+    label = "not a tool",
+    note = "put `#[tool]` on the function `{Self}`"
+)]
+pub trait DefineTool {
+    /// The tool, made anew.
+    fn tool() -> Tool;
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

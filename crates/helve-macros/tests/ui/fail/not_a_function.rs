@@ -1,0 +1,9 @@
+#![allow(unused)]
+
+use helve_kernel::tool;
+
+/// Reads.
+#[tool]
+struct Read;
+
+fn main() {}
