@@ -142,6 +142,9 @@ impl Place {
 
 /// One step of a JSON pointer, escaped.
 pub fn escape(part: &str) -> String {
+    if !part.contains(['~', '/']) {
+        return part.to_owned();
+    }
     part.replace('~', "~0").replace('/', "~1")
 }
 

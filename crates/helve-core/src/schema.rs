@@ -7,7 +7,9 @@
 mod pattern;
 pub mod walk;
 
-use jsonschema::{Draft, PatternOptions, Validator};
+use std::sync::LazyLock;
+
+use jsonschema::{Draft, PatternOptions, ValidationOptions, Validator};
 use serde_json::Value;
 
 use crate::lint::{Issue, rules};
@@ -21,6 +23,14 @@ pub const MAX_DEPTH: usize = 64;
 
 /// The name of the draft that every schema is read as.
 pub const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
+
+static OPTIONS: LazyLock<ValidationOptions<'static>> = LazyLock::new(|| {
+    jsonschema::options()
+        .with_draft(Draft::Draft202012)
+        .offline()
+        .with_pattern_options(PatternOptions::regex().size_limit(1 << 20))
+        .should_validate_formats(true)
+});
 
 /// A schema that is sound, and ready to check values.
 pub struct Schema {
@@ -43,18 +53,22 @@ impl Schema {
         if !issues.is_empty() {
             return Err(issues);
         }
-        let options = jsonschema::options()
-            .with_draft(Draft::Draft202012)
-            .offline()
-            .with_pattern_options(PatternOptions::regex().size_limit(1 << 20))
-            .should_validate_formats(true);
-        match options.build(schema) {
+        // Building checks against the meta-schema and stops at the first error; only
+        // a schema that has one is looked at again for all of them.
+        match OPTIONS.build(schema) {
             Ok(validator) => Ok(Self { validator }),
-            Err(e) => Err(vec![Issue::new(
-                &rules::INVALID_SCHEMA,
-                e.instance_path().as_str(),
-                e.to_string(),
-            )]),
+            Err(first) => {
+                let mut issues = invalid(schema);
+                if issues.is_empty() {
+                    let pointer = first.instance_path().as_str().to_owned();
+                    issues.push(Issue::new(
+                        &rules::INVALID_SCHEMA,
+                        pointer,
+                        first.to_string(),
+                    ));
+                }
+                Err(issues)
+            }
         }
     }
 
@@ -98,17 +112,7 @@ fn soundness(schema: &Value) -> Vec<Issue> {
         );
         return vec![Issue::new(&rules::INVALID_SCHEMA, "", message)];
     }
-    let meta = jsonschema::draft202012::meta::validator();
-    let mut issues: Vec<Issue> = meta
-        .iter_errors(schema)
-        .map(|e| {
-            Issue::new(
-                &rules::INVALID_SCHEMA,
-                e.instance_path().as_str(),
-                e.to_string(),
-            )
-        })
-        .collect();
+    let mut issues = Vec::new();
     walk::subschemas(schema, &mut |at, sub| {
         for key in ["$ref", "$dynamicRef"] {
             if let Some(target) = sub.get(key).and_then(Value::as_str) {
@@ -128,7 +132,24 @@ fn soundness(schema: &Value) -> Vec<Issue> {
             issues.extend(unsafe_pattern(&pointer, text.0));
         }
     });
+    if !issues.is_empty() {
+        issues.extend(invalid(schema));
+    }
     issues
+}
+
+/// All that the meta-schema has to say.
+fn invalid(schema: &Value) -> Vec<Issue> {
+    let meta = jsonschema::draft202012::meta::validator();
+    meta.iter_errors(schema)
+        .map(|e| {
+            Issue::new(
+                &rules::INVALID_SCHEMA,
+                e.instance_path().as_str(),
+                e.to_string(),
+            )
+        })
+        .collect()
 }
 
 fn reference(schema: &Value, pointer: &str, target: &str) -> Option<Issue> {

@@ -5,7 +5,12 @@
 //! machine hurts both alike; medians are printed. Needs a Python with `jsonschema`:
 //! `./test` makes one in `target/venv`, otherwise `python3` must have it.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, clippy::disallowed_methods)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::disallowed_methods
+)]
 
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
@@ -18,13 +23,16 @@ use helve_core::schema::Schema;
 use serde_json::{Value, json};
 
 const DEFINITIONS: usize = 10_000;
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 3;
 
 fn main() {
     let tools: Vec<Value> = (0..DEFINITIONS).map(definition).collect();
     let texts: Vec<String> = tools.iter().map(Value::to_string).collect();
     let bytes: usize = texts.iter().map(String::len).sum();
-    println!("{DEFINITIONS} definitions, {:.1} MB of JSON, one core, medians of {ROUNDS} rounds\n", bytes as f64 / 1e6);
+    println!(
+        "{DEFINITIONS} definitions, {:.1} MB of JSON, one core, medians of {ROUNDS} rounds\n",
+        bytes as f64 / 1e6
+    );
 
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("tools.jsonl");
@@ -36,28 +44,54 @@ fn main() {
         rows[0].push(cpu(|| documents = texts.iter().map(|t| parse(t)).collect()));
         rows[1].push(cpu(|| documents.iter_mut().for_each(|d| d.lint(None))));
         rows[2].push(cpu(|| documents.iter().for_each(convert)));
-        let sound = documents.iter().all(|d| d.findings.iter().all(|f| f.code.starts_with('W')));
+        let sound = documents
+            .iter()
+            .all(|d| d.findings.iter().all(|f| f.code.starts_with('W')));
         assert!(sound, "the definitions have no errors");
-        rows[3].push(cpu(|| texts.iter().for_each(|t| {
-            let mut document = parse(t);
-            document.lint(None);
-            convert(&document);
-        })));
+        rows[3].push(cpu(|| {
+            texts.iter().for_each(|t| {
+                let mut document = parse(t);
+                document.lint(None);
+                convert(&document);
+            });
+        }));
         rows[4].push(cpu(|| tools.iter().for_each(validate)));
         rows[5].push(python(&file));
         eprintln!("round {} of {ROUNDS} done", round + 1);
     }
     let seconds: Vec<f64> = rows.into_iter().map(median).collect();
     let per_second = |s: f64| DEFINITIONS as f64 / s;
-    println!("parse                        {:>9.0} definitions/s", per_second(seconds[0]));
-    println!("lint                         {:>9.0} definitions/s", per_second(seconds[1]));
-    println!("convert to {} dialects       {:>9.0} definitions/s", DIALECTS.len(), per_second(seconds[2]));
-    println!("parse, lint and convert      {:>9.0} definitions/s", per_second(seconds[3]));
+    println!(
+        "parse                        {:>9.0} definitions/s",
+        per_second(seconds[0])
+    );
+    println!(
+        "lint                         {:>9.0} definitions/s",
+        per_second(seconds[1])
+    );
+    println!(
+        "convert to {} dialects       {:>9.0} definitions/s",
+        DIALECTS.len(),
+        per_second(seconds[2])
+    );
+    println!(
+        "parse, lint and convert      {:>9.0} definitions/s",
+        per_second(seconds[3])
+    );
     println!();
     println!("validate the schema and two examples:");
-    println!("  helve                      {:>9.0} definitions/s", per_second(seconds[4]));
-    println!("  Python jsonschema          {:>9.0} definitions/s", per_second(seconds[5]));
-    println!("  ratio                      {:>9.1}", seconds[5] / seconds[4]);
+    println!(
+        "  helve                      {:>9.0} definitions/s",
+        per_second(seconds[4])
+    );
+    println!(
+        "  Python jsonschema          {:>9.0} definitions/s",
+        per_second(seconds[5])
+    );
+    println!(
+        "  ratio                      {:>9.1}",
+        seconds[5] / seconds[4]
+    );
 }
 
 fn parse(text: &str) -> Document {
@@ -108,11 +142,27 @@ fn python(file: &Path) -> f64 {
         PathBuf::from,
     );
     let ours = target.join("venv/bin/python");
-    let program = if ours.is_file() { ours } else { PathBuf::from("python3") };
-    let output = Command::new(&program).arg("-c").arg(PYTHON).arg(file).output().unwrap();
+    let program = if ours.is_file() {
+        ours
+    } else {
+        PathBuf::from("python3")
+    };
+    let output = Command::new(&program)
+        .arg("-c")
+        .arg(PYTHON)
+        .arg(file)
+        .output()
+        .unwrap();
     let error = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{} needs `jsonschema`; run ./test once: {error}", program.display());
-    String::from_utf8_lossy(&output.stdout).trim().parse().unwrap()
+    assert!(
+        output.status.success(),
+        "{} needs `jsonschema`; run ./test once: {error}",
+        program.display()
+    );
+    String::from_utf8_lossy(&output.stdout)
+        .trim()
+        .parse()
+        .unwrap()
 }
 
 /// CPU seconds of this thread, from the kernel's own account.
@@ -139,15 +189,30 @@ fn definition(i: usize) -> Value {
     for p in 0..3 + i % 6 {
         let name = format!("parameter_{p}");
         let (schema, value) = match (i + p) % 6 {
-            0 => (json!({"type": "string", "description": "Where to look", "minLength": 1}), json!("src")),
-            1 => (json!({"type": "integer", "description": "How many", "minimum": 1, "maximum": 1000, "default": 10}), json!(5)),
-            2 => (json!({"type": "string", "enum": ["fast", "small", "exact"], "description": "How", "default": "fast"}), json!("small")),
-            3 => (json!({"type": "array", "items": {"type": "string", "pattern": "^[a-z_]+$"}, "description": "Only these"}), json!(["a", "b_c"])),
+            0 => (
+                json!({"type": "string", "description": "Where to look", "minLength": 1}),
+                json!("src"),
+            ),
+            1 => (
+                json!({"type": "integer", "description": "How many", "minimum": 1, "maximum": 1000, "default": 10}),
+                json!(5),
+            ),
+            2 => (
+                json!({"type": "string", "enum": ["fast", "small", "exact"], "description": "How", "default": "fast"}),
+                json!("small"),
+            ),
+            3 => (
+                json!({"type": "array", "items": {"type": "string", "pattern": "^[a-z_]+$"}, "description": "Only these"}),
+                json!(["a", "b_c"]),
+            ),
             4 => (
                 json!({"type": "object", "description": "When", "properties": {"from": {"type": "string", "format": "date"}, "to": {"type": "string", "format": "date"}}, "required": ["from"]}),
                 json!({"from": "2026-01-01"}),
             ),
-            _ => (json!({"type": "boolean", "description": "Whether to follow links", "default": false}), json!(true)),
+            _ => (
+                json!({"type": "boolean", "description": "Whether to follow links", "default": false}),
+                json!(true),
+            ),
         };
         properties.insert(name.clone(), schema);
         params.insert(name, value);

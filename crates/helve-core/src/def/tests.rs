@@ -8,7 +8,7 @@ use super::*;
 use crate::testing;
 
 /// A small definition with `more` in it; what is wrong, as code and pointer.
-fn issues(more: Value) -> Vec<String> {
+fn issues(more: &Value) -> Vec<String> {
     let mut value = json!({"name": "file_read", "description": "Reads. Use when.", "input_schema": {"type": "object"}});
     for (key, item) in more.as_object().unwrap() {
         value[key] = item.clone();
@@ -22,13 +22,13 @@ fn issues(more: Value) -> Vec<String> {
     }
 }
 
-fn check(more: Value, wanted: &[&str]) {
-    assert_eq!(issues(more.clone()), wanted, "{more}");
+fn check(more: &Value, wanted: &[&str]) {
+    assert_eq!(issues(more), wanted, "{more}");
 }
 
 #[test]
 fn three_fields_are_enough_and_all_are_needed() {
-    check(json!({}), &[]);
+    check(&json!({}), &[]);
     let all = ToolDef::from_value(&json!({})).unwrap_err();
     let messages: Vec<&str> = all.iter().map(|i| i.message.as_str()).collect();
     assert_eq!(
@@ -55,24 +55,24 @@ fn the_canonical_form_comes_back_as_it_was() {
 
 #[test]
 fn what_is_unknown_is_refused() {
-    check(json!({"risk": "harmless"}), &["E110 /risk"]);
-    check(json!({"executor": "ssh"}), &["E112 /executor"]);
+    check(&json!({"risk": "harmless"}), &["E110 /risk"]);
+    check(&json!({"executor": "ssh"}), &["E112 /executor"]);
     check(
-        json!({"executor": {"type": "ssh"}}),
+        &json!({"executor": {"type": "ssh"}}),
         &["E112 /executor/type"],
     );
-    check(json!({"desciption": "x"}), &["E103 /desciption"]);
+    check(&json!({"desciption": "x"}), &["E103 /desciption"]);
     check(
-        json!({"examples": [{"params": {}, "param": {}}]}),
+        &json!({"examples": [{"params": {}, "param": {}}]}),
         &["E103 /examples/0/param"],
     );
     check(
-        json!({"allowed_paths": [{"path": "a", "access": "execute"}]}),
+        &json!({"allowed_paths": [{"path": "a", "access": "execute"}]}),
         &["E102 /allowed_paths/0/access"],
     );
-    check(json!({"reversible": "maybe"}), &["E102 /reversible"]);
+    check(&json!({"reversible": "maybe"}), &["E102 /reversible"]);
     check(
-        json!({"reversible": {"compensate": 1}}),
+        &json!({"reversible": {"compensate": 1}}),
         &["E102 /reversible"],
     );
     let fix = ToolDef::from_value(&json!({"nmae": "x"}))
@@ -86,31 +86,31 @@ fn what_is_unknown_is_refused() {
 
 #[test]
 fn an_executor_has_its_settings_and_no_others() {
-    check(json!({"executor": "builtin"}), &[]);
-    check(json!({"executor": "host"}), &["E113 /executor"]);
+    check(&json!({"executor": "builtin"}), &[]);
+    check(&json!({"executor": "host"}), &["E113 /executor"]);
     check(
-        json!({"executor": {"type": "host", "command": ["ls"]}}),
+        &json!({"executor": {"type": "host", "command": ["ls"]}}),
         &[],
     );
     check(
-        json!({"executor": {"type": "host", "command": "ls -l"}}),
+        &json!({"executor": {"type": "host", "command": "ls -l"}}),
         &["E113 /executor/command"],
     );
     check(
-        json!({"executor": {"type": "host", "command": []}}),
+        &json!({"executor": {"type": "host", "command": []}}),
         &["E113 /executor/command"],
     );
     check(
-        json!({"executor": {"type": "host", "command": ["ls"], "image": "x"}}),
+        &json!({"executor": {"type": "host", "command": ["ls"], "image": "x"}}),
         &["E113 /executor/image"],
     );
-    check(json!({"executor": {"type": "mcp"}}), &["E113 /executor"]);
+    check(&json!({"executor": {"type": "mcp"}}), &["E113 /executor"]);
     check(
-        json!({"executor": {"type": "http", "url": "http://x", "headers": {"a": 1}}}),
+        &json!({"executor": {"type": "http", "url": "http://x", "headers": {"a": 1}}}),
         &["E113 /executor/headers"],
     );
     check(
-        json!({"executor": {"command": ["ls"]}}),
+        &json!({"executor": {"command": ["ls"]}}),
         &["E101 /executor"],
     );
 }
@@ -138,7 +138,7 @@ fn times_and_counts() {
         json!(1e12),
         json!("1 year"),
     ] {
-        check(json!({"timeout": bad}), &["E116 /timeout"]);
+        check(&json!({"timeout": bad}), &["E116 /timeout"]);
     }
     let retry = |v: Value| {
         let value = json!({"name": "x", "description": "d", "input_schema": {}, "retry": v});
@@ -161,30 +161,33 @@ fn times_and_counts() {
         json!({"max": "x"}),
         json!({"delay": 5}),
     ] {
-        assert_eq!(issues(json!({"retry": bad})).len(), 1, "{bad}");
+        assert_eq!(issues(&json!({"retry": bad})).len(), 1, "{bad}");
     }
 }
 
 #[test]
 fn wrong_types_name_their_place() {
-    check(json!({"tags": "a"}), &["E102 /tags"]);
-    check(json!({"tags": ["a", 1]}), &["E102 /tags/1"]);
-    check(json!({"prerequisites": [1]}), &["E102 /prerequisites/0"]);
+    check(&json!({"tags": "a"}), &["E102 /tags"]);
+    check(&json!({"tags": ["a", 1]}), &["E102 /tags/1"]);
+    check(&json!({"prerequisites": [1]}), &["E102 /prerequisites/0"]);
     check(
-        json!({"prerequisites": [{"check_tool": "x"}]}),
+        &json!({"prerequisites": [{"check_tool": "x"}]}),
         &["E101 /prerequisites/0"],
     );
     check(
-        json!({"workflow": {"steps": [{"tool": "x"}]}}),
+        &json!({"workflow": {"steps": [{"tool": "x"}]}}),
         &["E101 /workflow/steps/0"],
     );
-    check(json!({"enabled": "yes"}), &["E102 /enabled"]);
-    check(json!({"version": "1.0"}), &["E115 /version"]);
-    check(json!({"metadata": []}), &["E102 /metadata"]);
-    check(json!({"description": "  "}), &["E101 /description"]);
-    check(json!({"name": "web-search"}), &["E104 /name"]);
-    check(json!({"name": "r\u{435}ad"}), &["E105 /name"]);
-    check(json!({"aliases": ["ok-1", "not ok"]}), &["E104 /aliases/1"]);
+    check(&json!({"enabled": "yes"}), &["E102 /enabled"]);
+    check(&json!({"version": "1.0"}), &["E115 /version"]);
+    check(&json!({"metadata": []}), &["E102 /metadata"]);
+    check(&json!({"description": "  "}), &["E101 /description"]);
+    check(&json!({"name": "web-search"}), &["E104 /name"]);
+    check(&json!({"name": "r\u{435}ad"}), &["E105 /name"]);
+    check(
+        &json!({"aliases": ["ok-1", "not ok"]}),
+        &["E104 /aliases/1"],
+    );
     // Null is absent.
-    check(json!({"title": null, "examples": null}), &[]);
+    check(&json!({"title": null, "examples": null}), &[]);
 }
