@@ -14,8 +14,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 pub(crate) use decode::kind_of;
-pub(crate) use fields::FIELDS;
-pub use fields::{Field, Need};
+pub use fields::{FIELDS, Field, Need};
 pub use parts::{
     Access, AllowedPath, Example, Executor, ExecutorKind, Prerequisite, RelatedTool, Retry,
     Reversible, Risk, Step, Workflow,

@@ -37,7 +37,7 @@ const fn required(name: &'static str, holds: &'static str) -> Field {
 }
 
 /// Every field, in the order in which it is written.
-pub(crate) const FIELDS: &[Field] = &[
+pub const FIELDS: &[Field] = &[
     required(
         "name",
         "`<group>_<action>`, `^[a-z][a-z0-9_]*$`, at most 64",

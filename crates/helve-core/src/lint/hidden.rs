@@ -7,7 +7,20 @@ use crate::def::ToolDef;
 use crate::node::escape;
 
 pub(super) fn check(def: &ToolDef, issues: &mut Vec<Issue>) {
-    walk(&def.to_value(), String::new(), issues);
+    let value = def.to_value();
+    // Almost every definition is clean, and then needs no pointers.
+    if has_hidden(&value) {
+        walk(&value, String::new(), issues);
+    }
+}
+
+fn has_hidden(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.chars().any(is_hidden),
+        Value::Array(items) => items.iter().any(has_hidden),
+        Value::Object(map) => map.values().any(has_hidden),
+        _ => false,
+    }
 }
 
 fn walk(value: &Value, at: String, issues: &mut Vec<Issue>) {

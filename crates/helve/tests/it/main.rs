@@ -6,6 +6,7 @@ mod bad_input;
 mod catalog;
 mod check;
 mod convert;
+mod docs;
 mod help;
 mod run;
 mod tidy;

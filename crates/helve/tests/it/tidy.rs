@@ -46,9 +46,8 @@ fn files_stay_short() {
 fn every_file_says_what_it_is() {
     for path in sources(&root().join("crates")) {
         let text = std::fs::read_to_string(&path).unwrap();
-        let ui = path.display().to_string().contains("/tests/ui/");
         assert!(
-            ui || text.starts_with("//!"),
+            is_test(&path) || text.starts_with("//!"),
             "{} has no `//!` at its top",
             path.display()
         );
