@@ -7,6 +7,7 @@
 //!
 //! Nothing here is async, does I/O, reads a clock or the environment.
 
+pub mod args;
 pub mod catalog;
 pub mod collection;
 pub mod def;
@@ -15,6 +16,7 @@ pub mod lint;
 pub mod name;
 pub mod node;
 pub mod page;
+pub mod policy;
 pub mod read;
 pub mod schema;
 pub mod tokens;

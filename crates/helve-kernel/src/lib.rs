@@ -43,6 +43,11 @@ pub use helve_macros::tool;
 pub use tool::{DefineTool, Handler, HandlerFuture, Tool};
 pub use toolset::{Toolset, ToolsetError};
 
+/// The README's Rust is tested like any other example.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
+
 /// What generated code calls. Not an interface: it changes without notice.
 #[doc(hidden)]
 pub mod __private {

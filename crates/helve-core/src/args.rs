@@ -1,0 +1,227 @@
+//! The arguments of a call, made ready: read, repaired where that is harmless,
+//! filled with defaults, and held against the schema.
+//!
+//! Models make mistakes that cannot be misread: `"5"` for 5, a list inside a
+//! string, null for something left out. Those are repaired, and each repair is
+//! told ([`Prepared::coerced`]). Nothing else is: truncated JSON in particular is
+//! refused and says so, because guessing its end is how loops begin.
+
+use serde_json::{Map, Value};
+
+use crate::name::nearest;
+use crate::node::escape;
+use crate::read::{self, Problem, Syntax};
+use crate::schema::Schema;
+
+/// Arguments that fit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Prepared {
+    /// The arguments, defaults filled in.
+    pub args: Map<String, Value>,
+    /// What was repaired.
+    pub coerced: Vec<Coerced>,
+}
+
+/// One repair.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Coerced {
+    /// A JSON pointer to the argument.
+    pub argument: String,
+    /// What was done.
+    pub repair: &'static str,
+}
+
+/// Why arguments were refused; one sentence for each that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ArgsError {
+    /// They were given as text that is no JSON.
+    #[error("the arguments are not JSON: {0}")]
+    NotJson(String),
+    /// The text stops in the middle.
+    #[error(
+        "the arguments are cut off at character {at}: {problem}; send them again, whole or in smaller parts"
+    )]
+    Truncated {
+        /// How many characters came.
+        at: usize,
+        /// What is open.
+        problem: String,
+    },
+    /// They are no object.
+    #[error("the arguments must be an object by name, not {0}")]
+    NotAnObject(&'static str),
+    /// They do not fit the schema.
+    #[error("{}", .0.join("; "))]
+    Misfit(Vec<String>),
+}
+
+/// Makes arguments ready for a tool whose schema is `schema`, compiled as `compiled`.
+pub fn prepare(raw: &Value, schema: &Value, compiled: &Schema) -> Result<Prepared, ArgsError> {
+    let mut args = object(raw)?;
+    let mut coerced = Vec::new();
+    repair(&mut args, schema, "", &mut coerced);
+    fill(&mut args, schema);
+    let whole = Value::Object(args);
+    if compiled.accepts(&whole) {
+        let Value::Object(args) = whole else {
+            return Err(ArgsError::NotAnObject("nothing"));
+        };
+        return Ok(Prepared { args, coerced });
+    }
+    let known: Vec<&str> = properties(schema).map(|(name, _)| name).collect();
+    let problems = compiled.misfits(&whole).into_iter().map(|m| {
+        let problem = match m.pointer.as_str() {
+            "" => m.problem,
+            pointer => format!(
+                "argument `{}`: {}",
+                pointer.trim_start_matches('/'),
+                m.problem
+            ),
+        };
+        with_nearest(problem, &whole, &known)
+    });
+    Err(ArgsError::Misfit(problems.collect()))
+}
+
+/// Arguments come as an object, as its JSON text, or not at all.
+fn object(raw: &Value) -> Result<Map<String, Value>, ArgsError> {
+    match raw {
+        Value::Object(map) => Ok(map.clone()),
+        Value::Null => Ok(Map::new()),
+        Value::String(text) if text.trim().is_empty() => Ok(Map::new()),
+        Value::String(text) => match read::read(text, Syntax::Json) {
+            Ok(node) => match node.to_value() {
+                Value::Object(map) => Ok(map),
+                other => Err(ArgsError::NotAnObject(crate::def::kind_of(&other))),
+            },
+            Err(e) => Err(match &e.problem {
+                Problem::Truncated(_) => ArgsError::Truncated {
+                    at: text.chars().count(),
+                    problem: e.problem.to_string(),
+                },
+                problem => ArgsError::NotJson(problem.to_string()),
+            }),
+        },
+        other => Err(ArgsError::NotAnObject(crate::def::kind_of(other))),
+    }
+}
+
+fn properties(schema: &Value) -> impl Iterator<Item = (&str, &Value)> {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    properties
+        .into_iter()
+        .flatten()
+        .map(|(name, schema)| (name.as_str(), schema))
+}
+
+fn repair(args: &mut Map<String, Value>, schema: &Value, at: &str, coerced: &mut Vec<Coerced>) {
+    let required = schema.get("required").and_then(Value::as_array);
+    let required = |name: &str| required.is_some_and(|r| r.iter().any(|n| n == name));
+    for (name, property) in properties(schema) {
+        let here = format!("{at}/{}", escape(name));
+        // Strict modes send null for what is left out.
+        if args.get(name) == Some(&Value::Null) && !required(name) && !takes(property, "null") {
+            args.shift_remove(name);
+            coerced.push(Coerced {
+                argument: here,
+                repair: "null taken for absent",
+            });
+            continue;
+        }
+        if let Some(value) = args.get_mut(name) {
+            repair_value(value, property, &here, coerced);
+        }
+    }
+}
+
+fn repair_value(value: &mut Value, schema: &Value, at: &str, coerced: &mut Vec<Coerced>) {
+    if let Value::String(text) = value
+        && !takes(schema, "string")
+        && let Some((better, repair)) = from_text(text, schema)
+    {
+        *value = better;
+        coerced.push(Coerced {
+            argument: at.to_owned(),
+            repair,
+        });
+    }
+    match value {
+        Value::Object(map) => repair(map, schema, at, coerced),
+        Value::Array(items) => {
+            if let Some(schema) = schema.get("items") {
+                for (i, item) in items.iter_mut().enumerate() {
+                    repair_value(item, schema, &format!("{at}/{i}"), coerced);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Whether a schema may take a value of that type. One that does not say may.
+fn takes(schema: &Value, kind: &str) -> bool {
+    match schema.get("type") {
+        Some(Value::String(only)) => only == kind,
+        Some(Value::Array(kinds)) => kinds.iter().any(|k| k == kind),
+        _ => true,
+    }
+}
+
+/// What a text can only mean where no text is taken.
+fn from_text(text: &str, schema: &Value) -> Option<(Value, &'static str)> {
+    let text = text.trim();
+    let value = read::read(text, Syntax::Json).ok()?.to_value();
+    let fits = match &value {
+        Value::Number(n) if !n.is_f64() => takes(schema, "integer") || takes(schema, "number"),
+        Value::Number(_) => takes(schema, "number"),
+        Value::Bool(_) => takes(schema, "boolean"),
+        Value::Array(_) => takes(schema, "array"),
+        Value::Object(_) => takes(schema, "object"),
+        Value::Null | Value::String(_) => false,
+    };
+    let repair = match &value {
+        Value::Array(_) | Value::Object(_) => "JSON read out of a string",
+        _ => "a string read as what it says",
+    };
+    fits.then_some((value, repair))
+}
+
+fn fill(args: &mut Map<String, Value>, schema: &Value) {
+    for (name, property) in properties(schema) {
+        match args.get_mut(name) {
+            Some(Value::Object(nested)) => fill(nested, property),
+            Some(_) => {}
+            None => {
+                if let Some(default) = property.get("default") {
+                    args.insert(name.to_owned(), default.clone());
+                }
+            }
+        }
+    }
+}
+
+/// A name that is near an unexpected one helps more than the refusal.
+fn with_nearest(problem: String, args: &Value, known: &[&str]) -> String {
+    let unexpected = problem.contains("unexpected") || problem.contains("Additional properties");
+    if !unexpected {
+        return problem;
+    }
+    let near = args
+        .as_object()
+        .into_iter()
+        .flatten()
+        .find_map(|(name, _)| {
+            let unknown = !known.contains(&name.as_str());
+            let near = nearest(name, known.iter().copied(), 1);
+            near.first()
+                .filter(|_| unknown)
+                .map(|near| format!("`{near}` for `{name}`"))
+        });
+    match near {
+        Some(near) => format!("{problem}; did you mean {near}?"),
+        None => problem,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,137 @@
+//! Arguments that are repaired, and those that are not.
+
+#![allow(clippy::unwrap_used)]
+
+use serde_json::json;
+
+use super::*;
+
+fn schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "path": {"type": "string"},
+            "limit": {"type": "integer", "minimum": 1, "default": 10},
+            "ratio": {"type": "number"},
+            "deep": {"type": "object", "properties": {"on": {"type": "boolean", "default": false}, "n": {"type": "integer"}}},
+            "names": {"type": "array", "items": {"type": "integer"}},
+            "note": {"type": ["string", "null"]},
+            "any": {},
+        },
+        "required": ["path"],
+        "additionalProperties": false,
+    })
+}
+
+fn run(raw: &Value) -> Result<Prepared, ArgsError> {
+    let schema = schema();
+    let compiled = Schema::compile(&schema).unwrap();
+    prepare(raw, &schema, &compiled)
+}
+
+fn check(raw: &Value, args: &Value, coerced: &[&str]) {
+    let prepared = run(raw).unwrap_or_else(|e| panic!("{raw}: {e}"));
+    assert_eq!(&Value::Object(prepared.args), args, "{raw}");
+    let repaired: Vec<&str> = prepared
+        .coerced
+        .iter()
+        .map(|c| c.argument.as_str())
+        .collect();
+    assert_eq!(repaired, coerced, "{raw}");
+}
+
+fn refused(raw: &Value) -> String {
+    run(raw).expect_err("refused").to_string()
+}
+
+#[test]
+fn defaults_are_filled_in() {
+    check(
+        &json!({"path": "a"}),
+        &json!({"path": "a", "limit": 10}),
+        &[],
+    );
+    check(
+        &json!({"path": "a", "deep": {}}),
+        &json!({"path": "a", "deep": {"on": false}, "limit": 10}),
+        &[],
+    );
+}
+
+#[test]
+fn harmless_mistakes_are_repaired_and_told() {
+    check(
+        &json!({"path": "a", "limit": "5"}),
+        &json!({"path": "a", "limit": 5}),
+        &["/limit"],
+    );
+    check(
+        &json!({"path": "a", "limit": 1, "ratio": "1.5"}),
+        &json!({"path": "a", "limit": 1, "ratio": 1.5}),
+        &["/ratio"],
+    );
+    check(
+        &json!({"path": "a", "limit": 1, "deep": "{\"on\": \"true\", \"n\": 3}"}),
+        &json!({"path": "a", "limit": 1, "deep": {"on": true, "n": 3}}),
+        &["/deep", "/deep/on"],
+    );
+    check(
+        &json!({"path": "a", "limit": 1, "names": "[1, \"2\"]"}),
+        &json!({"path": "a", "limit": 1, "names": [1, 2]}),
+        &["/names", "/names/1"],
+    );
+    check(
+        &json!("{\"path\": \"a\", \"limit\": 2}"),
+        &json!({"path": "a", "limit": 2}),
+        &[],
+    );
+    // Strict modes send null for absent; where null is a value it stays one.
+    check(
+        &json!({"path": "a", "limit": null, "note": null, "any": null}),
+        &json!({"path": "a", "limit": 10, "note": null, "any": null}),
+        &["/limit"],
+    );
+}
+
+#[test]
+fn what_could_be_meant_otherwise_stays() {
+    // A string where a string is taken is that string, whatever it looks like.
+    check(
+        &json!({"path": "5", "limit": 1, "note": "[1]", "any": "7"}),
+        &json!({"path": "5", "limit": 1, "note": "[1]", "any": "7"}),
+        &[],
+    );
+    assert!(refused(&json!({"path": 5})).starts_with("argument `path`: "));
+    assert!(refused(&json!({"path": "a", "limit": "five"})).starts_with("argument `limit`: "));
+    assert!(refused(&json!({"path": "a", "limit": "0"})).contains("minimum"));
+    assert!(refused(&json!({"path": "a", "limit": "1.5"})).starts_with("argument `limit`: "));
+    assert!(refused(&json!({"path": null})).starts_with("argument `path`: "));
+    assert!(refused(&json!({"path": "a", "names": "[1, 2"})).starts_with("argument `names`: "));
+}
+
+#[test]
+fn truncated_json_is_never_repaired() {
+    let message = refused(&json!("{\"path\": \"a\", \"note\": \"once upon"));
+    assert!(
+        message.starts_with("the arguments are cut off at character 32"),
+        "{message}"
+    );
+    assert!(refused(&json!("{path: 1}")).starts_with("the arguments are not JSON"));
+    assert!(refused(&json!("{\"path\": \"a\", \"path\": \"b\"}")).contains("given twice"));
+    assert_eq!(
+        refused(&json!([1])),
+        "the arguments must be an object by name, not a list"
+    );
+    assert_eq!(
+        refused(&json!("[1]")),
+        "the arguments must be an object by name, not a list"
+    );
+}
+
+#[test]
+fn everything_that_is_wrong_is_said_at_once() {
+    let message = refused(&json!({"limit": "x", "pth": "a"}));
+    for part in ["limit", "path", "did you mean `path` for `pth`?"] {
+        assert!(message.contains(part), "{message}");
+    }
+}

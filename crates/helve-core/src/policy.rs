@@ -1,0 +1,211 @@
+//! Who may call what: rules that allow, ask or deny.
+//!
+//! A rule matches a call by tool, risk, principal and arguments. Of all rules that
+//! match, the strictest wins, wherever it stands; only where none matches does the
+//! default by risk decide. Rules carry examples of calls that they must and must
+//! not match, and a policy whose examples do not hold is not loaded.
+
+mod pattern;
+mod read;
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+use crate::def::Risk;
+
+pub use pattern::Pattern;
+
+/// What happens to a call. The order is the order of strictness.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Effect {
+    /// It runs.
+    Allow,
+    /// Somebody is asked.
+    Ask,
+    /// It does not run.
+    Deny,
+}
+
+impl Effect {
+    /// The word for it in a policy.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Effect::Allow => "allow",
+            Effect::Ask => "ask",
+            Effect::Deny => "deny",
+        }
+    }
+}
+
+/// A call, as far as policy looks at it.
+#[derive(Debug, Clone, Copy)]
+pub struct Call<'c> {
+    /// The canonical name of the tool.
+    pub tool: &'c str,
+    /// Its risk; a tool that does not say counts as the most dangerous.
+    pub risk: Option<Risk>,
+    /// Who calls.
+    pub principal: &'c str,
+    /// With what.
+    pub args: &'c Map<String, Value>,
+}
+
+/// One rule. What it leaves out matches anything.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rule {
+    /// What it says.
+    pub effect: Effect,
+    /// The tools that it is about.
+    pub tool: Option<Pattern>,
+    /// The risks.
+    pub risk: Vec<Risk>,
+    /// The principals.
+    pub principal: Option<Pattern>,
+    /// Patterns by argument; all must match, and an argument that is absent does not.
+    pub args: Vec<(String, Pattern)>,
+    /// Why; shown to whoever is stopped.
+    pub reason: Option<String>,
+}
+
+impl Rule {
+    fn matches(&self, call: &Call<'_>) -> bool {
+        let risk = call.risk.unwrap_or(Risk::Write);
+        self.tool.as_ref().is_none_or(|p| p.matches(call.tool))
+            && (self.risk.is_empty() || self.risk.contains(&risk))
+            && self
+                .principal
+                .as_ref()
+                .is_none_or(|p| p.matches(call.principal))
+            && self.args.iter().all(|(name, pattern)| {
+                let found = call.args.get(name);
+                found.is_some_and(|value| any_text(value, &|text| pattern.matches(text)))
+            })
+    }
+}
+
+/// Whether any text in a value fits: an argument may be a list of paths.
+fn any_text(value: &Value, fits: &impl Fn(&str) -> bool) -> bool {
+    match value {
+        Value::String(text) => fits(text),
+        Value::Array(items) => items.iter().any(|v| any_text(v, fits)),
+        Value::Object(map) => map.values().any(|v| any_text(v, fits)),
+        Value::Null => false,
+        other => fits(&other.to_string()),
+    }
+}
+
+/// What was decided, and by what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    /// What happens.
+    pub effect: Effect,
+    /// The number of the rule that decided, from 1; `None` for the default.
+    pub rule: Option<usize>,
+    /// Why.
+    pub reason: String,
+    /// The numbers of all rules that matched.
+    pub matched: Vec<usize>,
+}
+
+impl fmt::Display for Decision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.rule {
+            Some(rule) => write!(f, "{}: rule {rule} ({})", self.effect.as_str(), self.reason),
+            None => write!(f, "{}: default ({})", self.effect.as_str(), self.reason),
+        }
+    }
+}
+
+/// All rules together.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Policy {
+    rules: Vec<Rule>,
+}
+
+/// Why a policy was not loaded.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PolicyError {
+    /// A rule cannot be read.
+    #[error("rule {rule}: {problem}")]
+    Rule {
+        /// Its number, from 1.
+        rule: usize,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A rule does not do what its example says.
+    #[error("rule {rule}: the example {example} {} the rule", if *.wanted { "should match" } else { "should not match" })]
+    Example {
+        /// Its number, from 1.
+        rule: usize,
+        /// The example, as it was written.
+        example: String,
+        /// Whether it should match.
+        wanted: bool,
+    },
+}
+
+impl Policy {
+    /// Reads a list of rules and holds each to its examples.
+    pub fn from_value(rules: &Value) -> Result<Self, PolicyError> {
+        read::policy(rules)
+    }
+
+    /// The rules.
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    /// What happens to a call.
+    pub fn decide(&self, call: &Call<'_>) -> Decision {
+        let matched: Vec<usize> = (0..self.rules.len())
+            .filter(|i| self.rules[*i].matches(call))
+            .collect();
+        // The first of the strictest, so that its number does not depend on chance.
+        let strictest = matched
+            .iter()
+            .copied()
+            .rev()
+            .max_by_key(|i| self.rules[*i].effect);
+        let numbers = matched.iter().map(|i| i + 1).collect();
+        match strictest {
+            Some(i) => {
+                let rule = &self.rules[i];
+                Decision {
+                    effect: rule.effect,
+                    rule: Some(i + 1),
+                    reason: rule
+                        .reason
+                        .clone()
+                        .unwrap_or_else(|| format!("it says {}", rule.effect.as_str())),
+                    matched: numbers,
+                }
+            }
+            None => {
+                let (effect, reason) = by_risk(call.risk);
+                Decision {
+                    effect,
+                    rule: None,
+                    reason: reason.to_owned(),
+                    matched: numbers,
+                }
+            }
+        }
+    }
+}
+
+/// What holds where no rule does: looking and harmless runs go through, the rest asks.
+fn by_risk(risk: Option<Risk>) -> (Effect, &'static str) {
+    match risk {
+        Some(Risk::Read) => (Effect::Allow, "it only reads"),
+        Some(Risk::ExecLow) => (Effect::Allow, "it runs something harmless"),
+        Some(Risk::ExecHigh) => (Effect::Ask, "it runs something that matters"),
+        Some(Risk::Write) => (Effect::Ask, "it writes"),
+        None => (Effect::Ask, "its risk is not known"),
+    }
+}
+
+#[cfg(test)]
+mod tests;
