@@ -8,6 +8,7 @@
 //! Nothing here is async, does I/O, reads a clock or the environment.
 
 pub mod args;
+pub mod audit;
 pub mod catalog;
 pub mod collection;
 pub mod def;

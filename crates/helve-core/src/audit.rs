@@ -1,0 +1,200 @@
+//! The record of what happened, as a chain that cannot be changed unnoticed.
+//!
+//! Each entry's hash covers the hash before it and its own canonical JSON
+//! (RFC 8785), so that a changed, removed, swapped or added entry breaks every
+//! hash after it. Who keeps the entries and signs the head is not decided here;
+//! this is the arithmetic, the same for whoever writes and whoever verifies.
+
+use std::fmt;
+
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+/// A SHA-256 hash.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Hash([u8; 32]);
+
+impl Hash {
+    /// What stands before the first entry.
+    pub const ZERO: Hash = Hash([0; 32]);
+
+    /// Reads 64 small hexadecimal digits.
+    pub fn parse(text: &str) -> Option<Self> {
+        let bytes = text.as_bytes();
+        if bytes.len() != 64
+            || !bytes
+                .iter()
+                .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(b))
+        {
+            return None;
+        }
+        let mut out = [0; 32];
+        for (byte, pair) in out.iter_mut().zip(bytes.chunks_exact(2)) {
+            let pair = std::str::from_utf8(pair).ok()?;
+            *byte = u8::from_str_radix(pair, 16).ok()?;
+        }
+        Some(Self(out))
+    }
+}
+
+impl fmt::Display for Hash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Hash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// The canonical bytes of a value: keys sorted, numbers and strings written in one way.
+pub fn canonical(value: &Value) -> Result<Vec<u8>, NotCanonical> {
+    serde_json_canonicalizer::to_vec(value).map_err(|e| NotCanonical(e.to_string()))
+}
+
+/// A value that has no canonical form.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("it has no canonical form: {0}")]
+pub struct NotCanonical(String);
+
+/// The hash of a value's canonical form: what approvals and versions are bound to.
+pub fn hash_of(value: &Value) -> Result<Hash, NotCanonical> {
+    Ok(Hash(Sha256::digest(canonical(value)?).into()))
+}
+
+/// One entry of the chain.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// Its number, from 1, without a gap.
+    pub seq: u64,
+    /// What happened.
+    pub record: Value,
+    /// The hash over the hash before and this entry.
+    pub hash: Hash,
+}
+
+impl Entry {
+    /// The line that is exported.
+    pub fn to_line(&self) -> String {
+        json!({"seq": self.seq, "hash": self.hash.to_string(), "record": self.record}).to_string()
+    }
+
+    /// Reads an exported line; nothing beside the three fields is taken.
+    pub fn from_line(line: &str) -> Option<Self> {
+        let value = crate::read::read(line, crate::read::Syntax::Json)
+            .ok()?
+            .to_value();
+        let fields = value.as_object()?;
+        let entry = Self {
+            seq: fields.get("seq")?.as_u64()?,
+            record: fields.get("record")?.clone(),
+            hash: Hash::parse(fields.get("hash")?.as_str()?)?,
+        };
+        (fields.len() == 3).then_some(entry)
+    }
+}
+
+/// Where a chain stands: all that is needed to go on with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Head {
+    /// The number of the last entry; 0 before the first.
+    pub seq: u64,
+    /// Its hash.
+    pub hash: Hash,
+}
+
+impl Head {
+    /// Before the first entry.
+    pub const START: Head = Head {
+        seq: 0,
+        hash: Hash::ZERO,
+    };
+
+    /// The next entry, and where the chain stands then.
+    pub fn append(self, record: Value) -> Result<(Entry, Head), NotCanonical> {
+        let seq = self.seq + 1;
+        let hash = link(self.hash, seq, &record)?;
+        let head = Head { seq, hash };
+        Ok((Entry { seq, record, hash }, head))
+    }
+}
+
+/// `SHA-256(hash before ‖ canonical {seq, record})`.
+fn link(before: Hash, seq: u64, record: &Value) -> Result<Hash, NotCanonical> {
+    let mut digest = Sha256::new();
+    digest.update(before.0);
+    digest.update(canonical(&json!({"seq": seq, "record": record}))?);
+    Ok(Hash(digest.finalize().into()))
+}
+
+/// Where a chain is broken.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Broken {
+    /// A line that is no entry.
+    #[error("line {line} is not an entry")]
+    NotAnEntry {
+        /// The line, from 1.
+        line: usize,
+    },
+    /// A number that does not follow.
+    #[error("entry {found} stands where entry {wanted} should")]
+    Gap {
+        /// What should stand there.
+        wanted: u64,
+        /// What does.
+        found: u64,
+    },
+    /// A hash that does not fit.
+    #[error("entry {seq} was changed, or one before it")]
+    Changed {
+        /// Its number.
+        seq: u64,
+    },
+    /// The end is not where it should be.
+    #[error("the chain ends at entry {found}, not at entry {wanted} as was recorded")]
+    WrongEnd {
+        /// Where it should end.
+        wanted: u64,
+        /// Where it does.
+        found: u64,
+    },
+}
+
+/// Checks exported lines from `start` on. With `end`, which was kept elsewhere, a
+/// chain that was cut off or replaced as a whole is found out, too.
+pub fn verify<'l>(
+    lines: impl IntoIterator<Item = &'l str>,
+    start: Head,
+    end: Option<Head>,
+) -> Result<Head, Broken> {
+    let mut head = start;
+    for (i, line) in lines.into_iter().enumerate() {
+        let entry = Entry::from_line(line).ok_or(Broken::NotAnEntry { line: i + 1 })?;
+        let wanted = head.seq + 1;
+        if entry.seq != wanted {
+            let found = entry.seq;
+            return Err(Broken::Gap { wanted, found });
+        }
+        let hash = link(head.hash, entry.seq, &entry.record).ok();
+        if hash != Some(entry.hash) {
+            return Err(Broken::Changed { seq: entry.seq });
+        }
+        head = Head {
+            seq: entry.seq,
+            hash: entry.hash,
+        };
+    }
+    match end {
+        Some(end) if end.seq != head.seq => Err(Broken::WrongEnd {
+            wanted: end.seq,
+            found: head.seq,
+        }),
+        Some(end) if end.hash != head.hash => Err(Broken::Changed { seq: head.seq }),
+        _ => Ok(head),
+    }
+}
+
+#[cfg(test)]
+mod tests;
