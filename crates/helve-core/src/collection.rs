@@ -9,7 +9,7 @@ use crate::ToolDef;
 use crate::dialect::{self, Dialect, Loss, Places, Source};
 use crate::lint::{self, Context, Issue, Severity, Vendor, rules};
 use crate::name::nearest;
-use crate::node::{Node, Place};
+use crate::node::{Lines, Node, Place};
 use crate::read::{self, NO_TOOL, Problem, ReadError, Syntax};
 
 /// A text that holds tools, and what is known about where it came from.
@@ -87,6 +87,7 @@ pub struct Document {
     /// What could not.
     pub findings: Vec<Finding>,
     pub(crate) text: String,
+    lines: Lines,
     pub(crate) node: Option<Node>,
     stem: Option<String>,
     group: Option<String>,
@@ -101,12 +102,14 @@ impl Document {
             tools: Vec::new(),
             findings: Vec::new(),
             text: String::new(),
+            lines: Lines::default(),
             node: None,
             stem: input.stem.map(str::to_owned),
             group: input.group.map(str::to_owned),
         };
         let read = read::text(input.bytes).and_then(|text| {
             document.text = text.to_owned();
+            document.lines = Lines::of(text);
             let mut node = read::read(text, input.syntax)?;
             for (path, text) in input.beside {
                 read::skill::with_file(&mut node, path, text);
@@ -203,7 +206,7 @@ impl Document {
         let place = self
             .node
             .as_ref()
-            .map(|n| Place::of(&self.text, n.locate(&issue.pointer)));
+            .map(|n| self.lines.place(&self.text, n.locate(&issue.pointer)));
         Finding {
             file: self.file.clone(),
             place,
@@ -229,7 +232,7 @@ impl Document {
 
     /// The line of the text on which a finding stands.
     pub fn line(&self, number: usize) -> Option<&str> {
-        self.text.lines().nth(number.checked_sub(1)?)
+        self.lines.line(&self.text, number)
     }
 
     /// Whether the document is a list, if only of one.

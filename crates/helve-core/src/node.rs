@@ -140,6 +140,37 @@ impl Place {
     }
 }
 
+/// Where the lines of a text begin: for many places in one text.
+#[derive(Debug, Clone, Default)]
+pub struct Lines(Vec<usize>);
+
+impl Lines {
+    /// Looks through a text once.
+    pub fn of(text: &str) -> Self {
+        let breaks = text.bytes().enumerate().filter(|(_, b)| *b == b'\n');
+        Self(
+            std::iter::once(0)
+                .chain(breaks.map(|(at, _)| at + 1))
+                .collect(),
+        )
+    }
+
+    /// The place of byte `at` of the same text.
+    pub fn place(&self, text: &str, at: usize) -> Place {
+        let at = at.min(text.len());
+        let line = self.0.partition_point(|start| *start <= at).max(1);
+        let start = self.0.get(line - 1).copied().unwrap_or(0);
+        let place = Place::of(&text[start..], at - start);
+        Place { line, ..place }
+    }
+
+    /// The text of a line, from 1.
+    pub fn line<'t>(&self, text: &'t str, number: usize) -> Option<&'t str> {
+        let start = *self.0.get(number.checked_sub(1)?)?;
+        text[start..].lines().next()
+    }
+}
+
 /// One step of a JSON pointer, escaped.
 pub fn escape(part: &str) -> String {
     if !part.contains(['~', '/']) {

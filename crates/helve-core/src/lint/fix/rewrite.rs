@@ -27,6 +27,11 @@ pub struct Rewrite {
 pub fn rewrite(document: &Document) -> Rewrite {
     let mut out = Rewrite::default();
     let mut changed: Vec<(&Loaded, Value)> = Vec::new();
+    let whole = document
+        .node
+        .as_ref()
+        .map(crate::node::Node::to_value)
+        .unwrap_or_default();
     for tool in &document.tools {
         let mut def = tool.def.clone();
         let applied: Vec<Applied> = super::mend(&mut def)
@@ -45,7 +50,7 @@ pub fn rewrite(document: &Document) -> Rewrite {
         }
         match dialect::encode(&def, tool.dialect, Strictness::Loose) {
             Ok(encoded) if encoded.losses.is_empty() => {
-                changed.push((tool, keep_name(encoded.value, tool, document)));
+                changed.push((tool, keep_name(encoded.value, tool, &whole)));
                 let name = tool.def.name.to_string();
                 out.applied
                     .extend(applied.into_iter().map(|a| (name.clone(), a)));
@@ -70,13 +75,8 @@ pub fn rewrite(document: &Document) -> Rewrite {
 }
 
 /// A file in a group's folder gives just the action; it goes on doing so.
-fn keep_name(mut value: Value, tool: &Loaded, document: &Document) -> Value {
-    let node = document
-        .node
-        .as_ref()
-        .map(crate::node::Node::to_value)
-        .unwrap_or_default();
-    if let Some(written) = node.pointer(&tool.pointer).and_then(|t| t.get("name")) {
+fn keep_name(mut value: Value, tool: &Loaded, whole: &Value) -> Value {
+    if let Some(written) = whole.pointer(&tool.pointer).and_then(|t| t.get("name")) {
         value["name"] = written.clone();
     }
     value
