@@ -6,7 +6,8 @@
 //! their multiplicity; matching explodes if and only if some state can return to
 //! itself by two different ways that read the same text.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 use regex_syntax::ast::{Ast, GroupKind, RepetitionKind, RepetitionRange, parse::Parser};
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange, HirKind};
@@ -25,6 +26,7 @@ pub fn explodes(pattern: &str) -> Result<bool, String> {
     let mut automaton = Automaton {
         pattern,
         classes: Vec::new(),
+        read: HashMap::new(),
         edges: HashMap::new(),
     };
     if automaton.build(&ast).is_none() {
@@ -66,7 +68,9 @@ fn bounds(kind: &RepetitionKind) -> (u32, Option<u32>) {
 struct Automaton<'p> {
     pattern: &'p str,
     /// What each position reads.
-    classes: Vec<ClassUnicode>,
+    classes: Vec<Rc<ClassUnicode>>,
+    /// The same by its place in the pattern, of which there can be many copies.
+    read: HashMap<usize, Rc<ClassUnicode>>,
     /// How many ways lead from one position straight to another.
     edges: HashMap<(usize, usize), u8>,
 }
@@ -128,9 +132,12 @@ impl Automaton<'_> {
                     return None;
                 }
                 let span = leaf.span();
+                let source = &self.pattern[span.start.offset..span.end.offset];
                 let position = self.classes.len();
-                self.classes
-                    .push(class(&self.pattern[span.start.offset..span.end.offset]));
+                let class = self.read.entry(span.start.offset);
+                self.classes.push(Rc::clone(
+                    class.or_insert_with(|| Rc::new(class_of(source))),
+                ));
                 Part {
                     nullable: false,
                     first: vec![position],
@@ -156,9 +163,15 @@ impl Automaton<'_> {
         let copies = most.unwrap_or(1).min(MAX_COPIES);
         let mut whole = Part::empty();
         for copy in 0..copies {
+            let before = self.classes.len();
             let mut next = self.build(ast)?;
             next.nullable |= copy >= least;
             whole = self.join(whole, next);
+            // What reads nothing does so however often. Only positions are counted,
+            // so copies of copies of nothing would have no end.
+            if self.classes.len() == before {
+                break;
+            }
         }
         Some(whole)
     }
@@ -204,26 +217,47 @@ impl Automaton<'_> {
         if doubled {
             return true;
         }
-        // Only states on a cycle can take part.
-        let cyclic: Vec<usize> = (0..next.len()).filter(|&q| reach[q][q]).collect();
-        cyclic.iter().any(|&q| self.two_ways_back(q, &next, &reach))
+        // Only states on a cycle can take part, each with those on its own cycles.
+        let mut open: Vec<usize> = (0..next.len()).filter(|&q| reach[q][q]).collect();
+        while let Some(&q) = open.first() {
+            let (together, rest): (Vec<usize>, Vec<usize>) =
+                open.iter().partition(|&&p| reach[q][p] && reach[p][q]);
+            if self.ways_part_and_meet(&together, &next) {
+                return true;
+            }
+            open = rest;
+        }
+        false
     }
 
-    fn two_ways_back(&self, start: usize, next: &[Vec<usize>], reach: &[Vec<bool>]) -> bool {
-        let mut seen = std::collections::HashSet::from([(start, start, false)]);
-        let mut queue = vec![(start, start, false)];
-        while let Some((a, b, parted)) = queue.pop() {
-            for &x in &next[a] {
-                for &y in &next[b] {
-                    if !reach[x][start] || !reach[y][start] || !self.meet(x, y) {
-                        continue;
-                    }
-                    let parted = parted || x != y;
-                    if parted && x == start && y == start {
-                        return true;
-                    }
-                    if seen.insert((x, y, parted)) {
-                        queue.push((x, y, parted));
+    /// Among `states` each of which leads to every other, the pairs (q, q) all lead
+    /// to each other. So they are one start and one goal, and a single search finds
+    /// whether ways that part over the same text come together again.
+    fn ways_part_and_meet(&self, states: &[usize], next: &[Vec<usize>]) -> bool {
+        let mut inside = vec![false; next.len()];
+        let mut meeting: Vec<Vec<usize>> = vec![Vec::new(); next.len()];
+        for &x in states {
+            inside[x] = true;
+            meeting[x] = states
+                .iter()
+                .copied()
+                .filter(|&y| self.meet(x, y))
+                .collect();
+        }
+        let mut queue: Vec<(usize, usize)> = states.iter().map(|&q| (q, q)).collect();
+        let mut seen: HashSet<(usize, usize)> = queue.iter().copied().collect();
+        while let Some((a, b)) = queue.pop() {
+            let mut from_b = vec![false; next.len()];
+            for &y in &next[b] {
+                from_b[y] = true;
+            }
+            for &x in next[a].iter().filter(|&&x| inside[x]) {
+                if a != b && from_b[x] {
+                    return true;
+                }
+                for &y in meeting[x].iter().filter(|&&y| from_b[y]) {
+                    if seen.insert((x, y)) {
+                        queue.push((x, y));
                     }
                 }
             }
@@ -231,13 +265,19 @@ impl Automaton<'_> {
         false
     }
 
+    /// Whether some character can be read at both.
     fn meet(&self, a: usize, b: usize) -> bool {
-        if a == b {
-            return true;
+        let (mut a, mut b) = (self.classes[a].ranges(), self.classes[b].ranges());
+        while let ([x, more_a @ ..], [y, more_b @ ..]) = (a, b) {
+            if x.end() < y.start() {
+                a = more_a;
+            } else if y.end() < x.start() {
+                b = more_b;
+            } else {
+                return true;
+            }
         }
-        let mut both = self.classes[a].clone();
-        both.intersect(&self.classes[b]);
-        !both.ranges().is_empty()
+        false
     }
 }
 
@@ -257,7 +297,7 @@ fn reachable(next: &[Vec<usize>]) -> Vec<Vec<bool>> {
 }
 
 /// The characters that a literal, a dot or a class can read.
-fn class(source: &str) -> ClassUnicode {
+fn class_of(source: &str) -> ClassUnicode {
     let any = || ClassUnicode::new([ClassUnicodeRange::new('\0', char::MAX)]);
     match regex_syntax::parse(source).map(regex_syntax::hir::Hir::into_kind) {
         Ok(HirKind::Class(regex_syntax::hir::Class::Unicode(class))) => class,
