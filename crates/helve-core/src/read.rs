@@ -4,6 +4,7 @@
 //! is given twice, and refuses a number that JSON cannot hold exactly. What a
 //! file *means* (which dialect it is in) is decided later, from the node.
 
+mod copies;
 pub mod erlang;
 pub mod javascript;
 mod json;
@@ -21,8 +22,9 @@ pub const MAX_BYTES: usize = 32 * 1024 * 1024;
 /// How deep a document may nest.
 pub const MAX_DEPTH: usize = 128;
 
-/// How many nodes the aliases of one YAML document may expand to.
-pub const MAX_NODES: usize = 4_000_000;
+/// How many values aliases and names of one text may stand for, all together.
+/// Their strings may not have more than [`MAX_BYTES`].
+pub const MAX_NODES: usize = 500_000;
 
 /// How the message begins that says that source code holds no tool.
 pub(crate) const NO_TOOL: &str = "no tool here";

@@ -187,6 +187,7 @@ impl Erlang<'_> {
             }
             Some((at, _)) => return Err(syntax(at, "the options must be a map")),
         }
+        refuse_doubles(&entries, self.cursor.text)?;
         Ok(Node::new(at, Kind::Object(entries)))
     }
 

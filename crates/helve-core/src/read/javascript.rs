@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 
+use super::copies::{Copies, Original};
 use super::lexer::{Cursor, is_word, is_word_start};
 use super::{MAX_DEPTH, Problem, ReadError, number, push_entry, refuse_doubles, syntax};
 use crate::node::{Entry, Kind, Node};
@@ -18,8 +19,9 @@ pub(super) fn read(text: &str) -> Result<Node, ReadError> {
     let mut js = JavaScript {
         cursor: Cursor::new(text),
         templates: 0,
+        copies: Copies::new(),
     };
-    let mut names: HashMap<&str, Result<Node, ReadError>> = HashMap::new();
+    let mut names: Names<'_> = HashMap::new();
     let mut exported = None;
     loop {
         js.space();
@@ -37,9 +39,10 @@ pub(super) fn read(text: &str) -> Result<Node, ReadError> {
                         let node = js.value(0);
                         if node.is_err() {
                             js.cursor.at = start;
+                            js.templates = 0;
                             js.skip_balanced()?;
                         }
-                        names.insert(name, node);
+                        names.insert(name, node.map(Original::new));
                     }
                 }
             }
@@ -79,13 +82,14 @@ struct JavaScript<'t> {
     cursor: Cursor<'t>,
     /// How many templates are open around this place.
     templates: usize,
+    copies: Copies,
 }
 
+/// What the names of a file stand for, or why that could not be read.
+type Names<'t> = HashMap<&'t str, Result<Original, ReadError>>;
+
 impl<'t> JavaScript<'t> {
-    fn exported(
-        &mut self,
-        names: &HashMap<&str, Result<Node, ReadError>>,
-    ) -> Result<Node, ReadError> {
+    fn exported(&mut self, names: &Names<'_>) -> Result<Node, ReadError> {
         self.space();
         let at = self.cursor.at;
         if matches!(self.cursor.peek(), Some('{' | '[')) {
@@ -94,7 +98,7 @@ impl<'t> JavaScript<'t> {
             if let Kind::Array(items) = &mut node.kind {
                 for item in items {
                     if let Some(found) = code_of(item).and_then(|c| names.get(c)) {
-                        *item = found.clone()?;
+                        *item = self.named(found, 1, item.at)?;
                     }
                 }
             }
@@ -102,11 +106,23 @@ impl<'t> JavaScript<'t> {
         }
         let name = self.cursor.word();
         match names.get(name) {
-            Some(node) => node.clone(),
+            Some(found) => self.named(found, 0, at),
             None => Err(syntax(
                 at,
                 format!("`{name}` is not an object literal of this file"),
             )),
+        }
+    }
+
+    fn named(
+        &mut self,
+        found: &Result<Original, ReadError>,
+        depth: usize,
+        at: usize,
+    ) -> Result<Node, ReadError> {
+        match found {
+            Ok(original) => self.copies.copy(original, depth, at),
+            Err(error) => Err(error.clone()),
         }
     }
 

@@ -9,6 +9,7 @@ mod types;
 
 use std::collections::HashMap;
 
+use super::copies::{Copies, Original};
 use super::lexer::{Cursor, is_word};
 use super::{MAX_DEPTH, Problem, ReadError, number, push_entry, refuse_doubles, syntax};
 use crate::node::{Entry, Kind, Node};
@@ -40,7 +41,8 @@ pub fn literal_end(text: &str, at: usize) -> Option<usize> {
 
 struct Python<'t> {
     cursor: Cursor<'t>,
-    names: HashMap<&'t str, Node>,
+    names: HashMap<&'t str, Original>,
+    copies: Copies,
     /// The last comment that was stepped over on the line of a value.
     comment: Option<(usize, &'t str)>,
 }
@@ -56,6 +58,7 @@ impl<'t> Python<'t> {
         Self {
             cursor: Cursor::new(text),
             names: HashMap::new(),
+            copies: Copies::new(),
             comment: None,
         }
     }
@@ -63,7 +66,8 @@ impl<'t> Python<'t> {
     fn module(mut self) -> Result<Node, ReadError> {
         let mut tools = Vec::new();
         let mut decorated: Vec<Decorated<'t>> = Vec::new();
-        let mut servers: Vec<(Node, Vec<&'t str>)> = Vec::new();
+        let mut servers: Vec<Original> = Vec::new();
+        let mut server_of: HashMap<&'t str, usize> = HashMap::new();
         while !self.cursor.done() {
             self.space();
             let line_start = matches!(self.cursor.before(), None | Some('\n'));
@@ -83,7 +87,12 @@ impl<'t> Python<'t> {
                         self.cursor.at = start;
                         self.skip_prefixed_string()?;
                     } else if word == "create_sdk_mcp_server" && self.cursor.peek() == Some('(') {
-                        servers.extend(self.server()?);
+                        if let Some((server, functions)) = self.server()? {
+                            for function in functions {
+                                server_of.entry(function).or_insert(servers.len());
+                            }
+                            servers.push(Original::new(server));
+                        }
                     } else if line_start {
                         self.assignment(word, &mut tools)?;
                     }
@@ -92,13 +101,12 @@ impl<'t> Python<'t> {
             }
         }
         for mut tool in decorated {
-            let server = servers.iter().find(|(_, f)| f.contains(&tool.function));
-            if let (Some((server, _)), Kind::Object(entries)) = (server, &mut tool.node.kind) {
-                entries.push(Entry {
-                    at: server.at,
-                    key: "server".to_owned(),
-                    value: server.clone(),
-                });
+            let server = server_of.get(tool.function).map(|i| &servers[*i]);
+            if let (Some(server), Kind::Object(entries)) = (server, &mut tool.node.kind) {
+                let value = self.copies.copy(server, 1, tool.node.at)?;
+                let (at, key) = (value.at, "server".to_owned());
+                push_entry(entries, Entry { at, key, value }, self.cursor.text)?;
+                refuse_doubles(entries, self.cursor.text)?;
             }
             tools.push(tool.node);
         }
@@ -128,7 +136,7 @@ impl<'t> Python<'t> {
         match self.expression(0) {
             Ok(node) => {
                 collect(&node, tools);
-                self.names.insert(name, node);
+                self.names.insert(name, Original::new(node));
                 Ok(())
             }
             Err(error) => {
@@ -175,6 +183,7 @@ impl<'t> Python<'t> {
             let key = key.to_owned();
             push_entry(&mut entries, Entry { at, key, value }, this.cursor.text)
         })?;
+        refuse_doubles(&entries, self.cursor.text)?;
         let node = Node::new(at, Kind::Object(entries));
         let function = self.function_name();
         Ok(Some(Decorated { function, node }))
@@ -205,6 +214,7 @@ impl<'t> Python<'t> {
             let key = key.to_owned();
             push_entry(&mut entries, Entry { at, key, value }, this.cursor.text)
         })?;
+        refuse_doubles(&entries, self.cursor.text)?;
         Ok(Node::new(at, Kind::Object(entries)))
     }
 
@@ -482,8 +492,9 @@ impl<'t> Python<'t> {
             "False" | "false" => Kind::Bool(false),
             "None" | "null" => Kind::Null,
             _ => {
-                if let Some(node) = self.names.get(word) {
-                    return Ok(Node::new(at, node.kind.clone()));
+                if let Some(original) = self.names.get(word) {
+                    let copy = self.copies.copy(original, depth, at)?;
+                    return Ok(Node::new(at, copy.kind));
                 }
                 self.cursor.at = at;
                 return match types::read(&mut self.cursor, depth) {

@@ -8,7 +8,8 @@ use std::collections::HashMap;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
 
-use super::{MAX_DEPTH, MAX_NODES, Problem, ReadError, number, push_entry, refuse_doubles, syntax};
+use super::copies::{Copies, Original};
+use super::{MAX_DEPTH, Problem, ReadError, number, push_entry, refuse_doubles, syntax};
 use crate::node::{Entry, Kind, Node};
 
 pub(super) fn read(text: &str) -> Result<Node, ReadError> {
@@ -17,7 +18,7 @@ pub(super) fn read(text: &str) -> Result<Node, ReadError> {
         text,
         offsets: Offsets::new(text),
         anchors: HashMap::new(),
-        nodes: 0,
+        copies: Copies::new(),
     };
     let mut documents = Vec::new();
     loop {
@@ -43,8 +44,8 @@ struct Reader<'t> {
     parser: Parser<'t, StrInput<'t>>,
     text: &'t str,
     offsets: Offsets,
-    anchors: HashMap<usize, Node>,
-    nodes: usize,
+    anchors: HashMap<usize, Original>,
+    copies: Copies,
 }
 
 impl<'t> Reader<'t> {
@@ -66,7 +67,6 @@ impl<'t> Reader<'t> {
 
     fn node(&mut self, event: Event<'t>, span: Span, depth: usize) -> Result<Node, ReadError> {
         let at = self.offsets.byte(span.start.index());
-        self.nodes += 1;
         if depth > MAX_DEPTH {
             return Err(Problem::TooDeep.at(at));
         }
@@ -86,9 +86,14 @@ impl<'t> Reader<'t> {
             _ => return Err(syntax(at, "not YAML: a value was expected")),
         };
         let node = Node::new(at, kind);
-        if anchor > 0 {
-            self.anchors.insert(anchor, node.clone());
+        if anchor == 0 {
+            return Ok(node);
         }
+        // A named value is kept beside the one in its place, which is a copy, too:
+        // names of values in named values would each hold the innermost again.
+        let original = Original::new(node);
+        let node = self.copies.copy(&original, depth, at)?;
+        self.anchors.insert(anchor, original);
         Ok(node)
     }
 
@@ -127,31 +132,11 @@ impl<'t> Reader<'t> {
     }
 
     fn alias(&mut self, id: usize, at: usize, depth: usize) -> Result<Node, ReadError> {
-        let Some(target) = self.anchors.get(&id) else {
-            return Err(syntax(at, "an alias stands inside the value that it names"));
-        };
-        let (size, height) = measure(target);
-        self.nodes = self.nodes.saturating_add(size);
-        if self.nodes > MAX_NODES {
-            return Err(syntax(at, "the aliases expand to too many values"));
+        match self.anchors.get(&id) {
+            Some(target) => self.copies.copy(target, depth, at),
+            None => Err(syntax(at, "an alias stands inside the value that it names")),
         }
-        if depth + height > MAX_DEPTH {
-            return Err(Problem::TooDeep.at(at));
-        }
-        Ok(target.clone())
     }
-}
-
-fn measure(node: &Node) -> (usize, usize) {
-    let children: Box<dyn Iterator<Item = &Node>> = match &node.kind {
-        Kind::Array(items) => Box::new(items.iter()),
-        Kind::Object(entries) => Box::new(entries.iter().map(|e| &e.value)),
-        _ => return (1, 0),
-    };
-    children.fold((1, 1), |(size, height), child| {
-        let (s, h) = measure(child);
-        (size + s, height.max(h + 1))
-    })
 }
 
 fn core_tag(tag: Option<&Tag>, name: &str, at: usize) -> Result<(), ReadError> {
@@ -237,21 +222,27 @@ fn is_number(text: &str) -> bool {
     mantissa && exponent.is_none_or(digits)
 }
 
-/// From the parser's character index to a byte offset.
-struct Offsets(Option<Vec<u32>>);
+/// From the parser's character index to a byte offset. The end of the text, which
+/// has no character, is a place too.
+struct Offsets {
+    table: Option<Vec<u32>>,
+    end: usize,
+}
 
 impl Offsets {
     fn new(text: &str) -> Self {
         let bytes = |(at, _): (usize, char)| u32::try_from(at).unwrap_or(u32::MAX);
-        Self((!text.is_ascii()).then(|| text.char_indices().map(bytes).collect()))
+        Self {
+            table: (!text.is_ascii()).then(|| text.char_indices().map(bytes).collect()),
+            end: text.len(),
+        }
     }
 
     fn byte(&self, index: usize) -> usize {
-        match &self.0 {
-            None => index,
-            Some(table) => table
-                .get(index)
-                .map_or(usize::MAX, |at| usize::try_from(*at).unwrap_or(usize::MAX)),
-        }
+        let at = match &self.table {
+            None => Some(index),
+            Some(table) => table.get(index).and_then(|at| usize::try_from(*at).ok()),
+        };
+        at.unwrap_or(self.end).min(self.end)
     }
 }
