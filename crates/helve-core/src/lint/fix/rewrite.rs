@@ -112,7 +112,13 @@ fn splice(
     let mut spans = Vec::new();
     for (tool, value) in changed {
         let start = node.locate(&tool.pointer);
-        let end = python::literal_end(text, start).ok_or("the dict was not found again")?;
+        // What stands there may be a name for the dict, or a call.
+        let end = python::literal_end(text, start)
+            .filter(|_| text[start..].starts_with('{'))
+            .ok_or_else(|| {
+                let name = &tool.def.name;
+                format!("`{name}` is not written out as a dict; mend it by hand")
+            })?;
         if has_comment(&text[start..end], '#') {
             let name = &tool.def.name;
             return Err(format!(
