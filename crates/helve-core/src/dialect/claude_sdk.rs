@@ -40,7 +40,17 @@ fn encode(def: &ToolDef, _: Strictness) -> Result<Encoded, EncodeError> {
             .losses
             .push(Loss::changed("/input_schema/properties", reason));
     }
-    let parameters = shorthand::write(&schema).unwrap_or(schema);
+    let parameters = match shorthand::write(&schema) {
+        Some(short) => short,
+        None if shorthand::is_schema(&schema) => schema,
+        None => {
+            return Err(EncodeError::Text {
+                dialect: "claude-sdk",
+                pointer: "/input_schema".to_owned(),
+                reason: "the SDK takes a dict for a schema only if its `type` is text".to_owned(),
+            });
+        }
+    };
     outline.set("input_schema", parameters);
     if let Some(server) = carried.get("server").and_then(Value::as_str) {
         let implied = format!("mcp__{server}__{}", def.name);

@@ -250,7 +250,12 @@ fn take_body(draft: &mut Draft) {
             markdown::TRIGGERS => "triggers",
             markdown::WARNINGS => "warnings",
             markdown::PREREQUISITES => "prerequisites",
-            _ => "input_schema",
+            markdown::SCHEMA => "input_schema",
+            other => {
+                let reason = format!("the section `{other}` is no field of a tool");
+                draft.lose(Loss::dropped("", reason));
+                continue;
+            }
         };
         draft.set(field, value, "body");
     }

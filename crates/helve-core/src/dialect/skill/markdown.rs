@@ -10,7 +10,7 @@ use crate::def::{Example, RelatedTool};
 pub(super) const TRIGGERS: &str = "When to use";
 pub(super) const WARNINGS: &str = "Warnings";
 pub(super) const PREREQUISITES: &str = "Prerequisites";
-const SCHEMA: &str = "Arguments";
+pub(super) const SCHEMA: &str = "Arguments";
 const EXPECTED: &[&str] = &["Expected:", "结果：", "Result:"];
 
 fn line(text: &str) -> String {
