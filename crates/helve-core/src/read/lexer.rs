@@ -95,8 +95,11 @@ impl<'t> Cursor<'t> {
     pub(super) fn hex_escape(&mut self, digits: usize) -> Result<char, ReadError> {
         let at = self.at;
         let hex = self.rest().get(..digits).unwrap_or_default();
+        // `from_str_radix` takes a sign for the first digit.
         let code = u32::from_str_radix(hex, 16)
-            .map_err(|_| syntax(at, format!("expected {digits} hexadecimal digits")))?;
+            .ok()
+            .filter(|_| !hex.starts_with('+'))
+            .ok_or_else(|| syntax(at, format!("expected {digits} hexadecimal digits")))?;
         self.at += digits;
         // Source files write characters past U+FFFF as two halves.
         if (0xd800..0xdc00).contains(&code) && self.rest().starts_with("\\u") {
