@@ -43,7 +43,8 @@ fn definition(r: &mut Reader<'_>) -> Option<ToolDef> {
         }
     });
     let description = r.required_text("description");
-    let input_schema = r.required("input_schema").cloned();
+    r.required("input_schema");
+    let input_schema = r.object("input_schema").cloned().map(Value::Object);
     let mut def = ToolDef::new(
         ToolName::new("x").expect("a canonical name"),
         description.clone().unwrap_or_default(),
@@ -58,7 +59,7 @@ fn definition(r: &mut Reader<'_>) -> Option<ToolDef> {
             .push(issue.fix("say what the tool does and when to use it"));
     }
     def.title = r.text("title");
-    def.output_schema = r.get("output_schema").cloned();
+    def.output_schema = r.object("output_schema").cloned().map(Value::Object);
     def.detail = r.text("detail");
     def.triggers = r.texts("triggers");
     def.prerequisites = r.each("prerequisites", prerequisite);

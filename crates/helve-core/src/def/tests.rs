@@ -167,6 +167,8 @@ fn times_and_counts() {
 
 #[test]
 fn wrong_types_name_their_place() {
+    check(&json!({"input_schema": true}), &["E102 /input_schema"]);
+    check(&json!({"output_schema": "text"}), &["E102 /output_schema"]);
     check(&json!({"tags": "a"}), &["E102 /tags"]);
     check(&json!({"tags": ["a", 1]}), &["E102 /tags/1"]);
     check(&json!({"prerequisites": [1]}), &["E102 /prerequisites/0"]);

@@ -468,6 +468,15 @@ fn a_comment_is_never_lost() {
         "{:?}",
         rewrite.refused
     );
+    for tight in ["\"# mine", "\"#mine"] {
+        let toml = toml
+            .replace("# mine\n", "")
+            .replacen("\"a_b\"", &format!("\"a_b{tight}"), 1);
+        assert!(
+            fix::rewrite(&document(&toml, Syntax::Toml)).text.is_none(),
+            "{toml}"
+        );
+    }
     let plain = toml.replace("# mine\n", "");
     let new = fix::rewrite(&document(&plain, Syntax::Toml)).text.unwrap();
     assert_eq!(

@@ -65,10 +65,11 @@ pub(super) fn sections(text: &str) -> Vec<(String, Value)> {
         let (heading, rest) = section.split_once('\n').unwrap_or((section, ""));
         let heading = heading.trim().to_owned();
         let value = match heading == SCHEMA {
-            true => read_fence(rest).map(|(value, _)| value),
-            false => Some(bullets(rest).collect()),
+            // Text that is no JSON goes on as text, and is refused as a schema.
+            true => read_fence(rest).map_or_else(|| json!(rest.trim()), |(value, _)| value),
+            false => bullets(rest).collect(),
         };
-        out.extend(value.map(|v| (heading, v)));
+        out.push((heading, value));
     }
     out
 }

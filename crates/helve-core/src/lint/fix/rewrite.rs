@@ -137,12 +137,29 @@ fn splice(
     Ok(out)
 }
 
-/// Whether there may be a comment; rather once too often.
+/// Whether there may be a comment; rather once too often. A mark behind white space
+/// always counts, as it may stand in text that has no quotes of its own.
 fn has_comment(text: &str, mark: char) -> bool {
     text.lines().any(|line| {
-        line.char_indices().any(|(i, c)| {
-            c == mark
-                && (i == 0 || line[..i].ends_with(char::is_whitespace) || line[..i].ends_with(','))
-        })
+        let spaced = |(i, c): (usize, char)| {
+            c == mark && (i == 0 || line[..i].ends_with(char::is_whitespace))
+        };
+        if line.char_indices().any(spaced) {
+            return true;
+        }
+        let mut quote = None;
+        let mut before = ' ';
+        for c in line.chars() {
+            match quote {
+                Some(open) if c == open && before != '\\' => quote = None,
+                Some(_) => {}
+                None if c == '"' || c == '\'' => quote = Some(c),
+                None if c == mark => return true,
+                None => {}
+            }
+            before = c;
+        }
+        // An open quote runs on to the next line, where anything may follow it.
+        quote.is_some() && line.contains(mark)
     })
 }
