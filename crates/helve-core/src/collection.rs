@@ -87,6 +87,8 @@ pub struct Document {
     /// What could not.
     pub findings: Vec<Finding>,
     pub(crate) text: String,
+    /// Whether the bytes began with a mark of their order.
+    marked: bool,
     lines: Lines,
     pub(crate) node: Option<Node>,
     stem: Option<String>,
@@ -102,6 +104,7 @@ impl Document {
             tools: Vec::new(),
             findings: Vec::new(),
             text: String::new(),
+            marked: input.bytes.starts_with("\u{feff}".as_bytes()),
             lines: Lines::default(),
             node: None,
             stem: input.stem.map(str::to_owned),
@@ -163,6 +166,10 @@ impl Document {
                 .map(str::to_owned);
             let (dialect, because) = match input.dialect {
                 Some(dialect) => (dialect, None),
+                None if tool.declared => (
+                    dialect::find("gemini").unwrap_or(dialect::DIALECTS[0]),
+                    Some("it is one of `functionDeclarations`"),
+                ),
                 None => match dialect::detect(tool.value, input.syntax) {
                     Some(found) => (found.dialect, Some(found.because)),
                     None => {
@@ -180,6 +187,15 @@ impl Document {
                 key: tool.key,
                 shared: tool.shared,
             };
+            if let Some(pointer) = code_outside(tool.value) {
+                let message = "this is code, where a value belongs";
+                let pointer = format!("{}{pointer}", tool.pointer);
+                let issue =
+                    Issue::new(&rules::UNREADABLE, pointer, message).fix("write its value out");
+                let finding = self.finding(&issue, name);
+                self.findings.push(finding);
+                continue;
+            }
             match dialect::decode(&source, dialect) {
                 Ok(decoded) => self.tools.push(Loaded {
                     def: decoded.def,
@@ -217,17 +233,43 @@ impl Document {
             severity: issue.rule.severity,
             message: issue.message.clone(),
             fix: issue.fix.clone(),
-            fixable: issue.rule.fixable,
+            fixable: issue.safe,
         }
     }
 
     fn finding_in(&self, tool: &Loaded, issue: &Issue) -> Finding {
         let pointer = format!("{}{}", tool.pointer, tool.places.of(&issue.pointer));
         let issue = Issue {
+            safe: issue.safe && lint::fix::is_mended(tool.dialect.name),
             pointer,
             ..issue.clone()
         };
         self.finding(&issue, Some(tool.def.name.to_string()))
+    }
+
+    /// Reads a new text in the place of this one.
+    pub(crate) fn read_again(&self, text: &str) -> Document {
+        let one = self.tools.first().map(|t| t.dialect);
+        let dialect = one.filter(|d| self.tools.iter().all(|t| t.dialect == *d));
+        Document::read(&Input {
+            file: &self.file,
+            bytes: text.as_bytes(),
+            syntax: self.syntax,
+            dialect,
+            group: self.group.as_deref(),
+            folder: None,
+            stem: self.stem.as_deref(),
+            beside: &[],
+        })
+    }
+
+    /// A new text with the line ends and the mark that the old one had.
+    pub(crate) fn as_it_was(&self, text: &str) -> String {
+        let mark = if self.marked { "\u{feff}" } else { "" };
+        match self.text.contains("\r\n") {
+            true => format!("{mark}{}", text.replace("\r\n", "\n").replace('\n', "\r\n")),
+            false => format!("{mark}{text}"),
+        }
     }
 
     /// The line of the text on which a finding stands.
@@ -266,6 +308,31 @@ impl Document {
         }
         self.findings.extend(findings);
     }
+}
+
+/// Where source stands that is no handler: it would be taken for data.
+fn code_outside(tool: &Value) -> Option<String> {
+    fn walk(value: &Value, at: String) -> Option<String> {
+        match value {
+            Value::Object(map) => {
+                let code = [read::erlang::CODE, read::javascript::CODE];
+                if map.len() == 1 && code.iter().any(|c| map.contains_key(*c)) {
+                    return Some(at);
+                }
+                map.iter()
+                    .find_map(|(k, v)| walk(v, format!("{at}/{}", crate::node::escape(k))))
+            }
+            Value::Array(items) => items
+                .iter()
+                .enumerate()
+                .find_map(|(i, v)| walk(v, format!("{at}/{i}"))),
+            _ => None,
+        }
+    }
+    let fields = tool.as_object()?.iter();
+    fields
+        .filter(|(key, _)| !["handler", "filters", "metadata"].contains(&key.as_str()))
+        .find_map(|(key, value)| walk(value, format!("/{}", crate::node::escape(key))))
 }
 
 fn unknown_shape(value: &Value, pointer: String) -> Issue {

@@ -16,6 +16,7 @@ mod vendor;
 pub use check::{Context, check, check_collection};
 pub use hidden::is_hidden;
 pub use rules::Rule;
+pub(crate) use vendor::openai_sizes;
 pub use vendor::{VENDORS, Vendor};
 
 /// How bad a finding is.
@@ -39,6 +40,8 @@ pub struct Issue {
     pub message: String,
     /// What to do.
     pub fix: Option<String>,
+    /// Whether it can be done without a person.
+    pub safe: bool,
 }
 
 impl Issue {
@@ -53,6 +56,7 @@ impl Issue {
             pointer: pointer.into(),
             message: message.into(),
             fix: None,
+            safe: false,
         }
     }
 

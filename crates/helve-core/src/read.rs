@@ -137,6 +137,13 @@ fn toml_header(line: &str) -> bool {
     })
 }
 
+/// `TOOLS = [{…`: a constant in Python's spelling.
+fn literal(name: &str, value: &str) -> bool {
+    let constant = name.chars().any(|c| c.is_ascii_uppercase())
+        && !name.chars().any(|c| c.is_ascii_lowercase());
+    constant && value.trim_start().starts_with(['[', '{'])
+}
+
 fn python_assignment(text: &str) -> bool {
     text.lines().any(|l| {
         l.split_once('=').is_some_and(|(name, value)| {
@@ -144,7 +151,7 @@ fn python_assignment(text: &str) -> bool {
             !name.is_empty()
                 && !l.starts_with(char::is_whitespace)
                 && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-                && (value.trim() == "[" || value.trim() == "{")
+                && (value.trim() == "[" || value.trim() == "{" || literal(name, value))
         })
     })
 }

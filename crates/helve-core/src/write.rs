@@ -77,7 +77,7 @@ pub fn extension(syntax: Syntax) -> &'static str {
         Syntax::Toml => "toml",
         Syntax::Yaml => "yaml",
         Syntax::Python => "py",
-        Syntax::Erlang => "config",
+        Syntax::Erlang => "erl",
         Syntax::JavaScript => "js",
         Syntax::Skill => "md",
     }

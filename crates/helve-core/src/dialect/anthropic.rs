@@ -77,6 +77,7 @@ fn decode(source: &Source<'_>) -> Result<Draft, Issue> {
         let examples = params.into_iter().map(|p| json!({"params": p}));
         draft.set("examples", examples.collect(), "input_examples");
     }
+    draft.description_or(&["name"]);
     draft.adopt_name();
     draft.carry_rest();
     Ok(draft)

@@ -50,6 +50,7 @@ fn decode(source: &Source<'_>) -> Result<Draft, Issue> {
             "/toolSpec/inputSchema/json".to_owned(),
         );
     }
+    draft.description_or(&["name"]);
     draft.adopt_name();
     draft.carry_rest();
     Ok(draft)

@@ -106,7 +106,9 @@ fn input_schema_of(schema: &Value, tool: &Value, syntax: Syntax) -> Option<Detec
     let has = |key: &str| tool.get(key).is_some();
     let shorthand = schema.as_object().is_some_and(|map| {
         let typed = map.get("type").is_some_and(Value::is_string) && map.contains_key("properties");
-        !typed && map.get("type") != Some(&json!("object")) && map.values().all(Value::is_string)
+        !typed
+            && map.get("type") != Some(&json!("object"))
+            && map.values().all(|v| v.as_str().is_some_and(is_type))
     });
     if has("server") || shorthand && !is_native(tool) {
         return found("claude-sdk", "its parameters are `{name: type}`");
@@ -154,6 +156,11 @@ fn input_schema_of(schema: &Value, tool: &Value, syntax: Syntax) -> Option<Detec
     )
 }
 
+/// A type as the Agent SDK's short form has it.
+fn is_type(text: &str) -> bool {
+    crate::read::python::parse_type(text).is_ok_and(|ty| ty.is_known())
+}
+
 fn is_native(tool: &Value) -> bool {
     [
         "risk",
@@ -185,6 +192,8 @@ pub(crate) struct Found<'v> {
     pub value: &'v Value,
     pub key: Option<&'v str>,
     pub shared: Option<&'v Value>,
+    /// Whether it stood among Gemini's declarations, which need no parameters.
+    pub declared: bool,
 }
 
 /// Opens the wrappers that collections come in.
@@ -209,7 +218,9 @@ fn open<'v>(
     found: &mut Vec<Found<'v>>,
     depth: usize,
 ) {
-    let single = |pointer, value, key| Found {
+    let single = |pointer: String, value, key| Found {
+        declared: pointer.contains("/functionDeclarations/")
+            || pointer.contains("/function_declarations/"),
         pointer,
         value,
         key,

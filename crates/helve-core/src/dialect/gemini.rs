@@ -36,15 +36,10 @@ fn encode(def: &ToolDef, _: Strictness) -> Result<Encoded, EncodeError> {
 fn decode(source: &Source<'_>) -> Result<Draft, Issue> {
     let mut draft = Draft::of("gemini", source.value)?;
     draft.take_same(&["name", "description"]);
-    for (camel, snake, to) in [
-        ("parameters", "parameters", "input_schema"),
-        ("response", "response", "output_schema"),
+    for (from, to) in [
+        ("parameters", "input_schema"),
+        ("response", "output_schema"),
     ] {
-        let from = if draft.peek(camel).is_some() {
-            camel
-        } else {
-            snake
-        };
         if let Some(schema) = draft.remove(from) {
             draft.set(to, plain(&schema), from);
         }
@@ -92,10 +87,13 @@ fn plain(schema: &Value) -> Value {
             _ => drop(out.insert(key.clone(), value)),
         }
     }
-    if map.get("nullable") == Some(&json!(true))
-        && let Some(kind) = out.get("type").cloned()
-    {
-        out.insert("type".to_owned(), json!([kind, "null"]));
+    if map.get("nullable") == Some(&json!(true)) {
+        if let Some(kind) = out.get("type").cloned() {
+            out.insert("type".to_owned(), json!([kind, "null"]));
+        }
+        if let Some(Value::Array(values)) = out.get_mut("enum") {
+            values.push(Value::Null);
+        }
     }
     Value::Object(out)
 }

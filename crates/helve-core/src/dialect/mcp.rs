@@ -35,7 +35,7 @@ fn encode(def: &ToolDef, _: Strictness) -> Result<Encoded, EncodeError> {
     outline.take_same(&["name", "title", "description"]);
     outline.take("input_schema", "inputSchema");
     outline.take("output_schema", "outputSchema");
-    let mut hints = hints(def);
+    let ours = hints(def);
     for field in ["risk", "idempotent"] {
         if outline.remove(field).is_some() {
             let reason = "annotations only hint at it, and a reader does not trust hints";
@@ -44,9 +44,12 @@ fn encode(def: &ToolDef, _: Strictness) -> Result<Encoded, EncodeError> {
                 .push(Loss::changed(format!("/{field}"), reason));
         }
     }
-    if let Some(Value::Object(given)) = carried.shift_remove("annotations") {
-        hints.extend(given);
-    }
+    // What was read from a stranger stays, but never over what is known here.
+    let mut hints = match carried.shift_remove("annotations") {
+        Some(Value::Object(given)) => given,
+        _ => Map::new(),
+    };
+    hints.extend(ours);
     if !hints.is_empty() {
         outline.set("annotations", hints);
     }
@@ -81,6 +84,13 @@ fn decode(source: &Source<'_>) -> Result<Draft, Issue> {
     draft.take_same(&["name", "title", "description"]);
     draft.take("inputSchema", "input_schema");
     draft.take("outputSchema", "output_schema");
+    if draft.field("input_schema").is_none() {
+        draft.lose(Loss::changed(
+            "/input_schema",
+            "there is none; the tool takes no arguments",
+        ));
+    }
+    draft.schema_or_empty();
     // The protocol lets a server leave it out.
     draft.description_or(&["title", "name"]);
     draft.adopt_name();

@@ -89,6 +89,7 @@ fn fields(draft: &mut Draft) {
     draft.take_same(&["name", "description", "output_schema"]);
     draft.take("parameters", "input_schema");
     draft.schema_or_empty();
+    draft.description_or(&["name"]);
     draft.adopt_name();
     draft.carry_rest();
 }

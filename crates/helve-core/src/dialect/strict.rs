@@ -156,11 +156,32 @@ pub fn rewrite(schema: &Value, vendor: Vendor) -> Result<Rewritten, NotStrict> {
         }
     }
     let schema = rewriter.schema(schema, "")?;
+    if vendor == Vendor::OpenAi {
+        for (what, have, most) in crate::lint::openai_sizes(&schema) {
+            if have > most {
+                return Err(NotStrict {
+                    pointer: String::new(),
+                    reason: format!("at most {most} {what} are taken; it has {have}"),
+                });
+            }
+        }
+    }
     Ok(Rewritten {
         schema,
         losses: rewriter.losses,
     })
 }
+
+/// Keywords that choose between whole schemas.
+const CHOICES: &[&str] = &[
+    "$ref",
+    "anyOf",
+    "oneOf",
+    "allOf",
+    "not",
+    "if",
+    "additionalProperties",
+];
 
 struct Rewriter {
     vendor: Vendor,
@@ -182,8 +203,22 @@ impl Rewriter {
         let shapeless = !["type", "enum", "const", "anyOf", "oneOf", "$ref"]
             .iter()
             .any(|key| map.contains_key(*key));
-        if shapeless && self.vendor != Vendor::Anthropic {
+        let half = ["required", "additionalProperties", "items"]
+            .iter()
+            .any(|k| map.contains_key(*k));
+        let object = map.contains_key("properties");
+        if shapeless && !object && (self.vendor != Vendor::Anthropic || half) {
             return Err(refuse("a value of any type cannot be decoded strictly"));
+        }
+        // A closed object beside a choice of closed objects is one that nothing fits.
+        let choices = ["anyOf", "oneOf", "$ref"]
+            .iter()
+            .filter(|k| map.contains_key(**k))
+            .count();
+        if choices > 1 || choices == 1 && (has_type(&map, "object") || object) {
+            return Err(refuse(
+                "a choice beside other demands cannot be written strictly",
+            ));
         }
         let mut out = Map::new();
         let mut folded = Vec::new();
@@ -207,19 +242,36 @@ impl Rewriter {
         let Some(Value::Array(parts)) = map.get("allOf") else {
             return Ok(map.clone());
         };
+        let refuse = |reason: String| NotStrict {
+            pointer: format!("{at}/allOf"),
+            reason,
+        };
         let mut whole = map.clone();
         whole.shift_remove("allOf");
+        let alone = parts.len() == 1 && whole.keys().all(|k| k == "description" || k == "title");
         for part in parts {
             let Value::Object(part) = part else {
-                continue;
+                return Err(refuse(
+                    "a part of `allOf` is no schema that could be put in".to_owned(),
+                ));
             };
             for (key, value) in part {
+                if CHOICES.contains(&key.as_str()) && !alone {
+                    return Err(refuse(format!(
+                        "`{key}` inside `allOf` cannot be put together with the rest"
+                    )));
+                }
                 match (whole.get_mut(key), value) {
                     (None, _) => drop(whole.insert(key.clone(), value.clone())),
                     (Some(have), _) if have == value => {}
                     (Some(Value::Object(have)), Value::Object(more)) if key == "properties" => {
                         for (name, schema) in more {
-                            have.entry(name.clone()).or_insert_with(|| schema.clone());
+                            let before = have.entry(name.clone()).or_insert_with(|| schema.clone());
+                            if before != schema {
+                                return Err(refuse(format!(
+                                    "the parts of `allOf` disagree about `{name}`"
+                                )));
+                            }
                         }
                     }
                     (Some(Value::Array(have)), Value::Array(more)) if key == "required" => {
@@ -227,10 +279,9 @@ impl Rewriter {
                         have.dedup();
                     }
                     _ => {
-                        return Err(NotStrict {
-                            pointer: format!("{at}/allOf"),
-                            reason: format!("the parts of `allOf` disagree about `{key}`"),
-                        });
+                        return Err(refuse(format!(
+                            "the parts of `allOf` disagree about `{key}`"
+                        )));
                     }
                 }
             }
@@ -545,38 +596,44 @@ fn nullable(schema: Value) -> Value {
     let Value::Object(mut map) = schema else {
         return schema;
     };
-    if let Some(Value::Array(values)) = map.get_mut("enum")
-        && !values.contains(&Value::Null)
-    {
-        values.push(Value::Null);
+    let has = |key: &str| map.contains_key(key);
+    let plain = has("type") && !["anyOf", "const", "$ref"].into_iter().any(has);
+    let choice = has("anyOf") && !["type", "enum", "const", "$ref"].into_iter().any(has);
+    let null = json!("null");
+    if plain {
+        let mut kinds = match map.get("type") {
+            Some(Value::Array(kinds)) => kinds.clone(),
+            Some(kind) => vec![kind.clone()],
+            None => Vec::new(),
+        };
+        if !kinds.contains(&null) {
+            kinds.push(null);
+        }
+        let kinds = if let [one] = kinds.as_slice() {
+            one.clone()
+        } else {
+            Value::Array(kinds)
+        };
+        map.insert("type".to_owned(), kinds);
+        if let Some(Value::Array(values)) = map.get_mut("enum")
+            && !values.contains(&Value::Null)
+        {
+            values.push(Value::Null);
+        }
+        return Value::Object(map);
     }
-    let listed = map.contains_key("enum");
-    match map.get_mut("type") {
-        Some(Value::String(kind)) if kind != "null" => {
-            let kind = kind.clone();
-            map.insert("type".to_owned(), json!([kind, "null"]));
-            if let Some(only) = map.shift_remove("const") {
-                map.insert("enum".to_owned(), json!([only, null]));
-            }
+    if choice {
+        if let Some(Value::Array(choices)) = map.get_mut("anyOf") {
+            choices.push(json!({"type": "null"}));
         }
-        Some(Value::Array(kinds)) => {
-            if !kinds.iter().any(|k| k == "null") {
-                kinds.push(json!("null"));
-            }
-        }
-        Some(_) => {}
-        None if listed => {}
-        None => {
-            if let Some(Value::Array(choices)) = map.get_mut("anyOf") {
-                choices.push(json!({"type": "null"}));
-            } else {
-                let description = map.shift_remove("description");
-                let mut outer = Map::new();
-                outer.insert("anyOf".to_owned(), json!([map, {"type": "null"}]));
-                outer.extend(description.map(|d| ("description".to_owned(), d)));
-                return Value::Object(outer);
-            }
-        }
+        return Value::Object(map);
     }
-    Value::Object(map)
+    let description = map.shift_remove("description");
+    let mut outer = Map::new();
+    outer.insert("anyOf".to_owned(), json!([map, {"type": "null"}]));
+    outer.extend(description.map(|d| ("description".to_owned(), d)));
+    Value::Object(outer)
 }
+
+#[cfg(test)]
+mod tests;

@@ -167,51 +167,78 @@ const SHELLS: &[&str] = &[
     "pwsh",
 ];
 
-/// An argument fills a whole element of the command, and never a shell's script.
+/// Programs that run what they are given as an argument, with the flags for it.
+const INTERPRETERS: &[&str] = &[
+    "python", "python2", "python3", "node", "perl", "ruby", "php", "lua", "deno", "bun", "awk",
+];
+
+/// Programs that run the program behind them.
+const CARRIERS: &[&str] = &[
+    "env", "sudo", "nice", "nohup", "timeout", "xargs", "busybox", "doas",
+];
+
+/// An argument fills a whole element of the command, and is never a program itself.
 fn command(def: &ToolDef, executor: &Executor, issues: &mut Vec<Issue>) {
     let Some(Value::Array(argv)) = executor.settings.get("command") else {
         return;
     };
     let argv: Vec<&str> = argv.iter().filter_map(Value::as_str).collect();
-    let program = argv
-        .first()
-        .map(|p| p.rsplit(['/', '\\']).next().unwrap_or(p))
-        .unwrap_or_default();
-    let script = |i: usize| {
+    let base = |word: &str| word.rsplit(['/', '\\']).next().unwrap_or(word).to_owned();
+    let runs: Vec<String> = argv.iter().map(|w| base(w)).collect();
+    let shell = runs.iter().any(|w| SHELLS.contains(&w.as_str()));
+    let interpreter = runs.iter().any(|w| INTERPRETERS.contains(&w.as_str()));
+    let program = runs
+        .iter()
+        .position(|w| !CARRIERS.contains(&w.as_str()) && !w.starts_with('-'))
+        .unwrap_or(0);
+    // `-c`, `-lc`, `-e`: what follows is code.
+    let code_follows = |i: usize| {
         let flag = argv.get(i.wrapping_sub(1)).copied().unwrap_or_default();
-        SHELLS.contains(&program) && ["-c", "/c", "-Command", "-lc", "-ec", "-euc"].contains(&flag)
+        let letters = flag
+            .strip_prefix('-')
+            .filter(|l| l.chars().all(|c| c.is_ascii_alphabetic()));
+        let short = letters.is_some_and(|l| {
+            shell && l.contains('c')
+                || interpreter && (l.contains('c') || l.contains('e') || l.contains('r'))
+        });
+        short || ["/c", "-Command", "--eval", "--exec"].contains(&flag)
     };
     let properties = def
         .input_schema
         .get("properties")
         .and_then(Value::as_object);
-    let names: Vec<&String> = properties
-        .into_iter()
-        .flatten()
-        .map(|(name, _)| name)
-        .collect();
+    let known = |name: &str| properties.is_some_and(|p| p.contains_key(name));
     for (i, word) in argv.iter().enumerate() {
-        let placed = names.iter().find(|n| word.contains(&format!("{{{n}}}")));
-        let Some(name) = placed else {
+        let Some(name) = placeholder(word) else {
             continue;
         };
         let whole = *word == format!("{{{name}}}");
-        if whole && !script(i) {
-            continue;
-        }
-        let message = match whole {
-            true => format!("`{{{name}}}` would be run by a shell"),
-            false => format!("`{word}` joins the argument `{name}` with other text"),
+        let message = match (known(name), whole) {
+            // Braces that name no parameter are text, unless they are all there is.
+            (false, false) => continue,
+            (false, true) => format!("`{{{name}}}` is no parameter of the tool"),
+            (true, false) => format!("`{word}` joins the argument `{name}` with other text"),
+            (true, true) if i == program => format!("`{{{name}}}` would be the program itself"),
+            (true, true) if code_follows(i) => format!("`{{{name}}}` would be run as code"),
+            (true, true) => continue,
         };
-        let issue = Issue::new(
-            &rules::SHELL_JOIN,
-            format!("/executor/command/{i}"),
-            message,
-        );
+        let pointer = format!("/executor/command/{i}");
+        let issue = Issue::new(&rules::SHELL_JOIN, pointer, message);
         issues.push(issue.fix(format!(
-            "give `{{{name}}}` an element of its own, to a program that is no shell"
+            "give `{{{name}}}` an element of its own, to a program that takes it as data"
         )));
     }
+}
+
+/// The name in the first `{name}` of a word.
+fn placeholder(word: &str) -> Option<&str> {
+    let (_, rest) = word.split_once('{')?;
+    let (name, _) = rest.split_once('}')?;
+    let plain = !name.is_empty()
+        && name
+            .chars()
+            .all(|c| c.is_alphanumeric() || c == '_' || c == '-');
+    plain.then_some(name)
 }
 
 /// What many definitions break together, each with the index of its tool.
@@ -243,12 +270,18 @@ pub fn check_collection(
             }
         }
     }
+    let mut suggested = 0;
     for (i, def) in defs.iter().enumerate() {
         for (pointer, name) in def.mentions() {
             if names.contains_key(name) || known.contains(&name) {
                 continue;
             }
-            let near = nearest(name, names.keys().copied(), 1);
+            // Looking through all names is dear; the first few suggestions are enough.
+            suggested += 1;
+            let near = match suggested {
+                ..=50 => nearest(name, names.keys().copied(), 1),
+                _ => Vec::new(),
+            };
             let fix = match near.first() {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => "define that tool, or remove the mention".to_owned(),

@@ -8,6 +8,7 @@ mod description;
 mod detail;
 mod rewrite;
 
+pub(crate) use rewrite::is_mended;
 pub use rewrite::{Rewrite, rewrite};
 
 use super::{Issue, Rule, rules};
@@ -30,7 +31,9 @@ pub struct Applied {
 
 impl Applied {
     pub(super) fn issue(self) -> Issue {
-        Issue::new(self.rule, self.pointer, self.message).fix(self.done)
+        let safe = self.safe;
+        let issue = Issue::new(self.rule, self.pointer, self.message).fix(self.done);
+        Issue { safe, ..issue }
     }
 }
 

@@ -147,6 +147,12 @@ fn parameters(schema: &Value, at: &str, issues: &mut Vec<Issue>) {
         if has("properties") {
             parameters(property, &here, issues);
         }
+        if let Some(items) = property
+            .get("items")
+            .filter(|i| i.get("properties").is_some())
+        {
+            parameters(items, &format!("{here}/items"), issues);
+        }
     }
 }
 

@@ -103,10 +103,25 @@ fn no_shell_joins_arguments() {
         run(json!(["sh", "-c", "cat {path}"])),
         ["E117 /executor/command/2"]
     );
+    for bad in [
+        json!(["/bin/bash", "-c", "{path}"]),
+        json!(["bash", "-xc", "{path}"]),
+        json!(["python3", "-c", "{path}"]),
+        json!(["env", "-S", "{path}"]),
+    ] {
+        assert_eq!(run(bad.clone()), ["E117 /executor/command/2"], "{bad}");
+    }
+    assert_eq!(run(json!(["{path}"])), ["E117 /executor/command/0"]);
     assert_eq!(
-        run(json!(["/bin/bash", "-c", "{path}"])),
-        ["E117 /executor/command/2"]
+        run(json!(["env", "bash", "-c", "{path}"])),
+        ["E117 /executor/command/3"]
     );
+    assert_eq!(
+        run(json!(["cat", "{nosuch}"])),
+        ["E117 /executor/command/1"]
+    );
+    assert_eq!(run(json!(["awk", "-f", "x.awk", "{path}"])), none);
+    assert_eq!(run(json!(["jq", "{a: .b}", "{path}"])), none);
 }
 
 #[test]

@@ -93,7 +93,6 @@ pub(super) fn check(def: &ToolDef, vendor: &Vendor, issues: &mut Vec<Issue>) {
     }
     match vendor.name {
         "kimi" => kimi(def, issues),
-        "openai" | "openai-responses" => openai(def, issues),
         "mcp" => mcp(def, issues),
         "claude-sdk" => claude_sdk(def, issues),
         "beamai" => beamai(def, issues),
@@ -219,13 +218,13 @@ fn kimi(def: &ToolDef, issues: &mut Vec<Issue>) {
     );
 }
 
-/// OpenAI's limits on strict schemas.
-fn openai(def: &ToolDef, issues: &mut Vec<Issue>) {
+/// How large a schema is, beside what OpenAI's strict mode takes.
+pub(crate) fn openai_sizes(schema: &Value) -> [(&'static str, usize, usize); 4] {
     let mut properties = 0;
     let mut enums = 0;
     let mut characters = 0;
     let mut deepest = 0;
-    walk::subschemas(&def.input_schema, &mut |at, map| {
+    walk::subschemas(schema, &mut |at, map| {
         let named = map.get("properties").and_then(Value::as_object);
         properties += named.map_or(0, serde_json::Map::len);
         characters += named
@@ -244,16 +243,12 @@ fn openai(def: &ToolDef, issues: &mut Vec<Issue>) {
         }
         deepest = deepest.max(at.matches("/properties/").count() + at.matches("/items").count());
     });
-    limits(
-        issues,
-        "OpenAI (strict)",
-        &[
-            ("properties", properties, 5000),
-            ("enum values", enums, 1000),
-            ("characters of names and values", characters, 120_000),
-            ("levels", deepest, 10),
-        ],
-    );
+    [
+        ("properties", properties, 5000),
+        ("enum values", enums, 1000),
+        ("characters of names and values", characters, 120_000),
+        ("levels", deepest, 10),
+    ]
 }
 
 fn limits(issues: &mut Vec<Issue>, who: &str, limits: &[(&str, usize, usize)]) {

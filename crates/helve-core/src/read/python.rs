@@ -494,7 +494,8 @@ impl<'t> Python<'t> {
             _ => {
                 if let Some(original) = self.names.get(word) {
                     let copy = self.copies.copy(original, depth, at)?;
-                    return Ok(Node::new(at, copy.kind));
+                    // It stands where it was written, so that one tool stays one.
+                    return Ok(copy);
                 }
                 self.cursor.at = at;
                 return match types::read(&mut self.cursor, depth) {
@@ -673,23 +674,26 @@ impl<'t> Python<'t> {
     }
 }
 
+/// A tool that has a name of its own may stand in several lists; it is one tool.
+fn add(tool: &Node, tools: &mut Vec<Node>) {
+    if !tools.iter().any(|t| t.at == tool.at) {
+        tools.push(tool.clone());
+    }
+}
+
 /// Takes the tools out of an assigned literal: a dict with a name, or a list of them.
 fn collect(node: &Node, tools: &mut Vec<Node>) {
     let is_tool = |n: &Node| {
         (n.get("name").is_some() || n.get("function").is_some())
-            && [
-                "description",
-                "input_schema",
-                "parameters",
-                "function",
-                "inputSchema",
-            ]
-            .iter()
-            .any(|key| n.get(key).is_some())
+            && ["input_schema", "parameters", "function", "inputSchema"]
+                .iter()
+                .any(|key| n.get(key).is_some())
     };
     match &node.kind {
-        Kind::Object(_) if is_tool(node) => tools.push(node.clone()),
-        Kind::Array(items) if items.iter().any(is_tool) => tools.extend(items.iter().cloned()),
+        Kind::Object(_) if is_tool(node) => add(node, tools),
+        Kind::Array(items) if items.iter().any(is_tool) => {
+            items.iter().for_each(|item| add(item, tools));
+        }
         _ => {}
     }
 }

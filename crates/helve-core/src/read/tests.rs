@@ -155,8 +155,8 @@ fn python() {
         Syntax::Python,
         &[
             (
-                "TOOLS = [\n  {'name': \"a\" 'b', 'description': r'\\d', 'n': 0x_ff, 't': (1, True, None,)},  # c\n]\n",
-                json!([{"name": "ab", "description": "\\d", "n": 255, "t": [1, true, null]}]),
+                "TOOLS = [\n  {'name': \"a\" 'b', 'description': r'\\d', 'parameters': {}, 'n': 0x_ff, 't': (1, True, None,)},  # c\n]\n",
+                json!([{"name": "ab", "description": "\\d", "parameters": {}, "n": 255, "t": [1, true, null]}]),
             ),
             (
                 "TEXT = '''two\nlines'''\nT = {'name': 'x', 'description': TEXT + \"!\", 'input_schema': {}}",

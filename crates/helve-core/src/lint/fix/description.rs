@@ -59,53 +59,64 @@ pub(super) fn without(text: &str, kept: Kept) -> String {
             Mark::Important => kept.warnings,
         };
         if !keep {
-            out.push_str(&text[last..span.0]);
+            out.push_str(text[last..span.0].trim_end_matches(' '));
             last = span.1;
+            // One space between what stood before and what comes after.
+            if !out.is_empty() && !text[last..].trim_start_matches(' ').is_empty() {
+                let rest = text[last..].trim_start_matches(' ');
+                last = text.len() - rest.len();
+                if !rest.starts_with('\n') && !out.ends_with('\n') {
+                    out.push(' ');
+                }
+            }
         }
     }
     if last == 0 {
         return text.to_owned();
     }
     out.push_str(&text[last..]);
-    out.split_whitespace().collect::<Vec<_>>().join(" ")
+    out.trim().to_owned()
 }
 
 fn marked(text: &str) -> impl Iterator<Item = (Mark, &str)> {
     spans(text).into_iter().map(|(mark, _, body)| (mark, body))
 }
 
-/// Each marked sentence: its mark, where it stands, and what follows the mark.
+/// Each marked sentence: its mark, where it stands, and what follows the mark. A
+/// mark has a colon behind it; without one it is a word like any other.
 fn spans(text: &str) -> Vec<(Mark, (usize, usize), &str)> {
     let mut out = Vec::new();
     let mut at = 0;
     while at < text.len() {
         let found = MARKS
             .iter()
-            .filter_map(|(word, mark)| Some((at + text[at..].find(word)?, *word, *mark)))
-            .filter(|(start, word, _)| {
-                begins_sentence(text, *start) && ends_word(text, start + word.len())
+            .flat_map(|(word, mark)| {
+                text[at..]
+                    .match_indices(word)
+                    .map(move |(i, _)| (at + i, *word, *mark))
             })
-            .min_by_key(|(start, word, _)| (*start, usize::MAX - word.len()));
-        let Some((start, word, mark)) = found else {
+            .filter_map(|(start, word, mark)| {
+                let rest = &text[start + word.len()..];
+                let body = rest.trim_start_matches(' ').strip_prefix([':', '：'])?;
+                let body = text.len() - body.trim_start_matches(' ').len();
+                begins_sentence(text, start).then_some((start, body, mark))
+            })
+            .min_by_key(|(start, body, _)| (*start, *body));
+        let Some((start, body, mark)) = found else {
             break;
         };
-        let after = start + word.len();
-        let body_start = after
-            + (text[after..].len() - text[after..].trim_start_matches([':', '：', ' ']).len());
-        let end = sentence_end(text, body_start);
-        out.push((mark, (start, end), &text[body_start..end]));
-        at = end.max(after);
+        let end = sentence_end(text, body);
+        out.push((mark, (start, end), &text[body..end]));
+        at = end.max(body);
     }
     out
 }
 
 fn begins_sentence(text: &str, at: usize) -> bool {
-    let before = text[..at].trim_end();
-    before.is_empty() || before.ends_with(['.', '!', '?', '。', '！', '？', ';', ')'])
-}
-
-fn ends_word(text: &str, at: usize) -> bool {
-    !text[at..].starts_with(char::is_alphanumeric)
+    let before = text[..at].trim_end_matches(' ');
+    before.is_empty()
+        || before.ends_with('\n')
+        || before.ends_with(['.', '!', '?', '。', '！', '？', ';', ')'])
 }
 
 /// The end of the sentence that begins at `from`: a full stop before white space
@@ -114,7 +125,14 @@ fn sentence_end(text: &str, from: usize) -> usize {
     for (i, c) in text[from..].char_indices() {
         let end = from + i + c.len_utf8();
         let rest = &text[end..];
+        let so_far = &text[from..end];
+        let abbreviated = ["e.g.", "i.e.", "etc.", "vs.", "cf."]
+            .iter()
+            .any(|a| so_far.ends_with(a));
         let stop = match c {
+            // A line of its own ends where the line does.
+            '\n' => return from + i,
+            _ if abbreviated => false,
             '。' | '！' | '？' => true,
             '.' | '!' | '?' => {
                 let next = rest.trim_start();

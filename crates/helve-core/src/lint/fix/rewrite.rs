@@ -27,12 +27,13 @@ pub struct Rewrite {
 pub fn rewrite(document: &Document) -> Rewrite {
     let mut out = Rewrite::default();
     let mut changed: Vec<(&Loaded, Value)> = Vec::new();
+    let mut intended: Vec<crate::ToolDef> = document.tools.iter().map(|t| t.def.clone()).collect();
     let whole = document
         .node
         .as_ref()
         .map(crate::node::Node::to_value)
         .unwrap_or_default();
-    for tool in &document.tools {
+    for (i, tool) in document.tools.iter().enumerate() {
         let mut def = tool.def.clone();
         let applied: Vec<Applied> = super::mend(&mut def)
             .into_iter()
@@ -41,7 +42,7 @@ pub fn rewrite(document: &Document) -> Rewrite {
         if applied.is_empty() {
             continue;
         }
-        if !["helve", "openakita"].contains(&tool.dialect.name) {
+        if !is_mended(tool.dialect.name) {
             let name = &tool.def.name;
             let dialect = tool.dialect.name;
             out.refused
@@ -51,6 +52,7 @@ pub fn rewrite(document: &Document) -> Rewrite {
         match dialect::encode(&def, tool.dialect, Strictness::Loose) {
             Ok(encoded) if encoded.losses.is_empty() => {
                 changed.push((tool, keep_name(encoded.value, tool, &whole)));
+                intended[i] = def;
                 let name = tool.def.name.to_string();
                 out.applied
                     .extend(applied.into_iter().map(|a| (name.clone(), a)));
@@ -64,14 +66,32 @@ pub fn rewrite(document: &Document) -> Rewrite {
     if changed.is_empty() {
         return out;
     }
-    match put_back(document, &changed) {
-        Ok(text) => out.text = Some(text),
+    let same = |text: String| match reads_back(document, &text, &intended) {
+        true => Ok(text),
+        false => {
+            Err("what would be written does not read back as it should; mend it by hand".to_owned())
+        }
+    };
+    match put_back(document, &changed).and_then(same) {
+        Ok(text) => out.text = Some(document.as_it_was(&text)),
         Err(why) => {
             out.applied.clear();
             out.refused.push(why);
         }
     }
     out
+}
+
+/// The dialects that have the fields to move text into.
+pub(crate) fn is_mended(dialect: &str) -> bool {
+    ["helve", "openakita"].contains(&dialect)
+}
+
+/// Nothing is written that would not be read as what was meant.
+fn reads_back(document: &Document, text: &str, intended: &[crate::ToolDef]) -> bool {
+    let again = document.read_again(text);
+    let found = again.tools.iter().map(|t| &t.def);
+    again.tools.len() == intended.len() && found.eq(intended)
 }
 
 /// A file in a group's folder gives just the action; it goes on doing so.
@@ -119,6 +139,12 @@ fn splice(
                 let name = &tool.def.name;
                 format!("`{name}` is not written out as a dict; mend it by hand")
             })?;
+        if crate::read::read(&text[start..end], Syntax::Python).is_err() {
+            let name = &tool.def.name;
+            return Err(format!(
+                "`{name}` takes values from elsewhere in the file; mend it by hand"
+            ));
+        }
         if has_comment(&text[start..end], '#') {
             let name = &tool.def.name;
             return Err(format!(
