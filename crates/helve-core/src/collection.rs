@@ -329,9 +329,20 @@ fn code_outside(tool: &Value) -> Option<String> {
             _ => None,
         }
     }
+    const READ: &[&str] = &[
+        "name",
+        "title",
+        "description",
+        "inputSchema",
+        "parameters",
+        "tag",
+        "tags",
+        "timeout",
+        "retry",
+    ];
     let fields = tool.as_object()?.iter();
     fields
-        .filter(|(key, _)| !["handler", "filters", "metadata"].contains(&key.as_str()))
+        .filter(|(key, _)| READ.contains(&key.as_str()))
         .find_map(|(key, value)| walk(value, format!("/{}", crate::node::escape(key))))
 }
 

@@ -8,6 +8,7 @@ pub(crate) mod info;
 
 use helve_core::collection::Document;
 use helve_core::lint::Severity;
+use rayon::prelude::*;
 
 use crate::exit::{Exit, Failure};
 use crate::load::Loaded;
@@ -33,6 +34,23 @@ fn all_read(loaded: &Loaded) -> Result<(), Failure> {
             format!("{} in the input; nothing was done", out::count(n, "error")),
         )),
     }
+}
+
+/// What makes a schema or a set of names unusable wherever it goes.
+const UNSOUND: &[&str] = &["E106", "E120", "E121", "E122", "E123", "E124"];
+
+/// Looks at the schemas and the names of tools that were read, and stops at what
+/// nobody could use.
+fn sound(loaded: &mut Loaded) -> Result<(), Failure> {
+    loaded
+        .documents
+        .par_iter_mut()
+        .for_each(|document| document.lint(None));
+    helve_core::collection::lint_together(&mut loaded.documents, &[], None);
+    for document in &mut loaded.documents {
+        document.findings.retain(|f| UNSOUND.contains(&f.code));
+    }
+    all_read(loaded)
 }
 
 /// The definitions of all documents, in order.

@@ -40,6 +40,7 @@ pub(crate) struct Loaded {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reading {
     pub dialect: Option<&'static Dialect>,
+    /// Whether the rules are looked at.
     pub lint: bool,
     pub vendor: Option<&'static Vendor>,
 }
@@ -66,6 +67,12 @@ pub(crate) fn load(paths: &[String], reading: Reading) -> Result<Loaded, Failure
     let folder = paths.iter().any(|p| p != "-" && Path::new(p).is_dir());
     documents.extend(read_all(&files, reading)?);
     let tools: usize = documents.iter().map(|d| d.tools.len()).sum();
+    if documents.is_empty() {
+        let hint = "definitions are .json, .toml, .yaml, .py, .erl, .js files and SKILL.md";
+        return Err(
+            Failure::input(format!("there are no tools in {}", paths.join(", "))).hint(hint),
+        );
+    }
     let alone = !folder && documents.len() == 1 && tools == 1 && !documents[0].is_list();
     Ok(Loaded { documents, alone })
 }
@@ -122,8 +129,9 @@ fn find(path: &Path, files: &mut Vec<Found>) -> Result<(), Failure> {
         Failure::input(format!("`{}` cannot be read: {e}", path.display()))
     };
     let metadata = fs::metadata(path).map_err(|e| missing(&e))?;
-    if metadata.is_file() {
-        let Some(syntax) = syntax_of(path) else {
+    if !metadata.is_dir() {
+        let guessed = (!metadata.is_file()).then_some(Syntax::Json);
+        let Some(syntax) = syntax_of(path).or(guessed) else {
             let endings = "json, toml, yaml, py, erl, config, js or md";
             let error = format!("`{}` has no ending that is known here", path.display());
             return Err(
@@ -140,7 +148,7 @@ fn find(path: &Path, files: &mut Vec<Found>) -> Result<(), Failure> {
         return Ok(());
     }
     let walk = walkdir::WalkDir::new(path)
-        .follow_links(false)
+        .follow_links(true)
         .sort_by_file_name();
     let visible = |e: &walkdir::DirEntry| {
         let name = e.file_name().to_string_lossy();
@@ -154,7 +162,7 @@ fn find(path: &Path, files: &mut Vec<Found>) -> Result<(), Failure> {
         let name = entry.file_name().to_string_lossy();
         if !entry.file_type().is_file()
             || PASSED_OVER.contains(&name.as_ref())
-            || part_of_skill(file)
+            || part_of_skill(path, file)
         {
             continue;
         }
@@ -195,14 +203,23 @@ fn below_tools(path: &Path) -> Option<String> {
         .flatten()
 }
 
-/// Whether the file belongs to a skill whose `SKILL.md` stands above it.
-fn part_of_skill(path: &Path) -> bool {
-    let name = path.file_name();
-    path.ancestors()
+/// Whether the file belongs to a skill whose `SKILL.md` stands above it, below `root`.
+fn part_of_skill(root: &Path, path: &Path) -> bool {
+    if path.file_name() == Some("SKILL.md".as_ref()) {
+        return false;
+    }
+    let folder = |name: &str| path.components().any(|c| c.as_os_str() == name);
+    let skill = path
+        .ancestors()
         .skip(1)
+        .take_while(|a| a.starts_with(root))
         .take(3)
-        .any(|a| a.join("SKILL.md").is_file())
-        && name != Some("SKILL.md".as_ref())
+        .any(|a| a.join("SKILL.md").is_file());
+    skill
+        && (path.extension() == Some("md".as_ref())
+            || folder("references")
+            || folder("scripts")
+            || folder("assets"))
 }
 
 fn read_all(files: &[Found], reading: Reading) -> Result<Vec<Document>, Failure> {

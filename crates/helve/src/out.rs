@@ -1,6 +1,7 @@
 //! What a person sees: findings, losses, failures.
 
 use std::fmt::Write as _;
+use std::io::{IsTerminal, Write as _};
 
 use anstyle::{AnsiColor, Style};
 use helve_core::collection::{Document, Finding};
@@ -21,14 +22,45 @@ pub(crate) fn styled(style: Style, text: impl std::fmt::Display) -> String {
     format!("{style}{text}{style:#}")
 }
 
-/// Data, to standard output.
-pub(crate) fn data(text: &str) {
-    anstream::print!("{text}");
+/// Data, to standard output, byte for byte. A reader that has gone is no error.
+pub(crate) fn data(text: &str) -> Result<(), Failure> {
+    written(std::io::stdout().lock().write_all(text.as_bytes()))
+}
+
+/// Text with styles, to standard output; the styles only where they are seen.
+pub(crate) fn show(text: &str) -> Result<(), Failure> {
+    written(anstream::stdout().lock().write_all(text.as_bytes()))
+}
+
+/// Text that somebody else wrote: as it is for a program, made visible for a person.
+pub(crate) fn foreign(text: &str) -> Result<(), Failure> {
+    match std::io::stdout().is_terminal() {
+        true => data(&text.split_inclusive('\n').map(lines).collect::<String>()),
+        false => data(text),
+    }
+}
+
+fn lines(line: &str) -> String {
+    let (text, end) = line
+        .strip_suffix('\n')
+        .map_or((line, ""), |text| (text, "\n"));
+    format!("{}{end}", visible(text))
+}
+
+fn written(result: std::io::Result<()>) -> Result<(), Failure> {
+    let result = result.and_then(|()| std::io::stdout().flush());
+    match result {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::output(format!(
+            "standard output cannot be written: {e}"
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Talk, to standard error.
 pub(crate) fn say(text: &str) {
-    anstream::eprintln!("{text}");
+    // Nobody is left to tell if this fails.
+    let _ = writeln!(anstream::stderr().lock(), "{text}");
 }
 
 /// Why a command could not do its work.
@@ -69,7 +101,7 @@ pub(crate) fn finding(finding: &Finding, document: &Document) -> String {
         out,
         "  {} {}{place}{}",
         styled(PLACE, "-->"),
-        finding.file,
+        visible(&finding.file),
         styled(DIM, format!("{tool}{pointer}"))
     );
     if let Some((line, text)) = finding
@@ -78,13 +110,14 @@ pub(crate) fn finding(finding: &Finding, document: &Document) -> String {
     {
         let number = line.to_string();
         let pad = " ".repeat(number.len());
+        let column = finding.place.map_or(1, |p| p.column);
         let _ = writeln!(out, "{pad} {}", styled(PLACE, "|"));
         let _ = writeln!(
             out,
             "{} {} {}",
             styled(PLACE, number),
             styled(PLACE, "|"),
-            excerpt(text)
+            excerpt(text, column)
         );
     }
     if let Some(fix) = &finding.fix {
@@ -93,12 +126,22 @@ pub(crate) fn finding(finding: &Finding, document: &Document) -> String {
     out
 }
 
-/// A line cut to what a terminal shows, with nothing in it that moves the cursor.
-fn excerpt(text: &str) -> String {
-    let text = visible(text.trim_end());
-    match text.chars().count() > 100 {
-        true => text.chars().take(99).chain(['…']).collect(),
-        false => text,
+/// The part of a line around a column that a terminal shows, with nothing in it that
+/// moves the cursor.
+fn excerpt(text: &str, column: usize) -> String {
+    const WIDTH: usize = 100;
+    let skipped = column.saturating_sub(WIDTH / 2);
+    let skipped = if column <= WIDTH - 10 { 0 } else { skipped };
+    let part: String = text.chars().skip(skipped).take(WIDTH).collect();
+    let more = text.chars().nth(skipped + WIDTH - 1).is_some();
+    let before = if skipped > 0 { "…" } else { "" };
+    let part = visible(part.trim_end());
+    match more {
+        true => format!(
+            "{before}{}…",
+            part.chars().take(WIDTH - 1).collect::<String>()
+        ),
+        false => format!("{before}{part}"),
     }
 }
 
@@ -125,7 +168,7 @@ pub(crate) fn loss(tool: &str, loss: &Loss) -> String {
     };
     format!(
         "  {kind} {tool} {}: {}",
-        styled(STRONG, &loss.field),
+        styled(STRONG, visible(&loss.field)),
         visible(&loss.reason)
     )
 }

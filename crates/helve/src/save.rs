@@ -1,5 +1,6 @@
 //! Writing files so that nobody ever sees half of one.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -20,54 +21,89 @@ pub(crate) fn folder(root: &Path, files: &[File]) -> Result<(), Failure> {
         .iter()
         .map(|f| (root.join(&f.path), f.text.as_str()))
         .collect();
-    for (i, (path, _)) in targets.iter().enumerate() {
-        if targets[..i].iter().any(|(other, _)| other == path) {
-            let error = format!("two tools would be written to `{}`", path.display());
-            return Err(Failure::output(error).hint("rename one of them"));
-        }
+    let mut seen = HashSet::new();
+    if let Some((path, _)) = targets.iter().find(|(path, _)| !seen.insert(path)) {
+        let error = format!("two tools would be written to `{}`", path.display());
+        return Err(Failure::output(error).hint("rename one of them"));
     }
     all(&targets)
 }
 
+fn refuse(path: &Path, e: impl std::fmt::Display) -> Failure {
+    Failure::output(format!("`{}` cannot be written: {e}", path.display()))
+}
+
 fn all(files: &[(PathBuf, &str)]) -> Result<(), Failure> {
+    // Everything that can go wrong is tried before the first file is in place.
     let mut staged = Vec::new();
     for (path, text) in files {
-        let refuse = |e: &dyn std::fmt::Display| {
-            Failure::output(format!("`{}` cannot be written: {e}", path.display()))
+        let target = target(path)?;
+        let Some(mode) = target.mode else {
+            // A pipe or a device: what is written cannot be taken back anyway.
+            let mut file = fs::OpenOptions::new()
+                .write(true)
+                .open(&target.path)
+                .map_err(|e| refuse(path, e))?;
+            file.write_all(text.as_bytes())
+                .map_err(|e| refuse(path, e))?;
+            continue;
         };
-        let parent = match path.parent() {
+        let parent = match target.path.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),
         };
-        fs::create_dir_all(parent).map_err(|e| refuse(&e))?;
-        let mut temporary = tempfile::NamedTempFile::new_in(parent).map_err(|e| refuse(&e))?;
+        fs::create_dir_all(parent).map_err(|e| refuse(path, e))?;
+        let mut temporary = tempfile::NamedTempFile::new_in(parent).map_err(|e| refuse(path, e))?;
         temporary
             .write_all(text.as_bytes())
-            .map_err(|e| refuse(&e))?;
-        readable(temporary.as_file()).map_err(|e| refuse(&e))?;
-        temporary.as_file().sync_all().map_err(|e| refuse(&e))?;
-        staged.push((temporary, path));
+            .map_err(|e| refuse(path, e))?;
+        temporary
+            .as_file()
+            .set_permissions(mode)
+            .map_err(|e| refuse(path, e))?;
+        temporary
+            .as_file()
+            .sync_all()
+            .map_err(|e| refuse(path, e))?;
+        staged.push((temporary, target.path));
     }
     for (temporary, path) in staged {
-        temporary.persist(path).map_err(|e| {
-            Failure::output(format!(
-                "`{}` cannot be written: {}",
-                path.display(),
-                e.error
-            ))
-        })?;
+        temporary
+            .persist(&path)
+            .map_err(|e| refuse(&path, e.error))?;
     }
     Ok(())
+}
+
+/// Where a file really goes, and what it may be for whom.
+struct Target {
+    path: PathBuf,
+    /// `None` for what is no file.
+    mode: Option<fs::Permissions>,
+}
+
+/// Follows links, so that a link stays one, and keeps the mode of what is replaced.
+fn target(path: &Path) -> Result<Target, Failure> {
+    let path = match fs::canonicalize(path) {
+        Ok(real) => real,
+        Err(_) => {
+            return Ok(Target {
+                path: path.to_owned(),
+                mode: Some(ordinary()),
+            });
+        }
+    };
+    let metadata = fs::metadata(&path).map_err(|e| refuse(&path, e))?;
+    if metadata.is_dir() {
+        return Err(refuse(&path, "it is a folder"));
+    }
+    let mode = metadata.is_file().then(|| metadata.permissions());
+    Ok(Target { path, mode })
 }
 
 /// A temporary file is for its owner alone; what it becomes is an ordinary file.
 #[cfg(unix)]
-fn readable(file: &fs::File) -> std::io::Result<()> {
+fn ordinary() -> fs::Permissions {
     use std::os::unix::fs::PermissionsExt;
-    file.set_permissions(fs::Permissions::from_mode(0o644))
-}
-
-#[cfg(not(unix))]
-fn readable(_: &fs::File) -> std::io::Result<()> {
-    Ok(())
+    fs::Permissions::from_mode(0o644)
 }

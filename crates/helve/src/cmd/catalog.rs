@@ -37,9 +37,9 @@ pub(crate) fn run(args: &CatalogArgs) -> Done {
         .map_err(|e| Failure::input(&e).hint(format!("give `--budget {}`", e.least)))?;
     if args.json {
         let value = serde_json::to_value(&made).map_err(Failure::output)?;
-        out::data(&write::json_text(&value));
+        out::data(&write::json_text(&value))?;
     } else {
-        out::data(&made.text);
+        out::foreign(&made.text)?;
         let shown = serde_json::to_value(made.detail).map_err(Failure::output)?;
         let shown = shown.as_str().unwrap_or_default();
         out::say(&format!(

@@ -53,6 +53,11 @@ pub(crate) fn run(args: &CheckArgs) -> Done {
         lint: !args.fix,
         vendor,
     };
+    if args.fix && args.sources.paths.iter().any(|p| p == "-") {
+        return Err(Failure::usage(
+            "standard input cannot be mended; give a file",
+        ));
+    }
     let mut loaded = load::load(&args.sources.paths, reading)?;
     if args.fix {
         mend(&loaded.documents)?;
@@ -65,6 +70,10 @@ pub(crate) fn run(args: &CheckArgs) -> Done {
     }
     let known: Vec<&str> = args.known.iter().map(String::as_str).collect();
     collection::lint_together(&mut loaded.documents, &known, vendor);
+    if args.strict {
+        let all = loaded.documents.iter_mut().flat_map(|d| &mut d.findings);
+        all.for_each(|f| f.severity = Severity::Error);
+    }
     report(&loaded.documents, args)
 }
 
@@ -86,7 +95,7 @@ fn report(documents: &[Document], args: &CheckArgs) -> Done {
             "warnings": warnings,
             "findings": findings,
         });
-        out::data(&helve_core::write::json_text(&report));
+        out::data(&helve_core::write::json_text(&report))?;
     } else {
         let mut text = String::new();
         for (document, finding) in all() {
@@ -95,7 +104,7 @@ fn report(documents: &[Document], args: &CheckArgs) -> Done {
                 text.push('\n');
             }
         }
-        out::data(&text);
+        out::show(&text)?;
         let fixable = all().filter(|(_, f)| f.fixable).count();
         let fix = if fixable > 0 {
             format!("; {fixable} can be mended with `--fix`")
@@ -109,36 +118,31 @@ fn report(documents: &[Document], args: &CheckArgs) -> Done {
         );
         out::say(&out::summary(errors, warnings, &rest));
     }
-    let failed = errors > 0 || args.strict && warnings > 0;
-    Ok(if failed { Exit::Findings } else { Exit::Ok })
+    Ok(if errors > 0 { Exit::Findings } else { Exit::Ok })
 }
 
 fn mend(documents: &[Document]) -> Result<(), Failure> {
-    let mut texts = Vec::new();
     for document in documents {
         let rewrite = fix::rewrite(document);
+        for why in &rewrite.refused {
+            out::say(&format!("not fixed: {}: {why}", document.file));
+        }
+        if let Some(text) = rewrite.text {
+            let path = Path::new(&document.file);
+            if !path.exists() {
+                return Err(Failure::input(format!(
+                    "`{}` was not found again",
+                    document.file
+                )));
+            }
+            save::file(path, &text)?;
+        }
         for (tool, applied) in &rewrite.applied {
             out::say(&format!(
                 "fixed[{}]: {tool}: {}",
                 applied.rule.code, applied.done
             ));
         }
-        for why in &rewrite.refused {
-            out::say(&format!("not fixed: {}: {why}", document.file));
-        }
-        if let Some(text) = rewrite.text {
-            match document.file.as_str() {
-                "-" => {
-                    return Err(Failure::usage(
-                        "standard input cannot be mended; give a file",
-                    ));
-                }
-                file => texts.push((file.to_owned(), text)),
-            }
-        }
-    }
-    for (file, text) in &texts {
-        save::file(Path::new(file), text)?;
     }
     Ok(())
 }
@@ -163,17 +167,17 @@ fn explain(wanted: &str, json: bool) -> Done {
         json!({"code": r.code, "name": r.name, "severity": r.severity, "asks": r.asks, "fixable": r.fixable})
     });
     if json {
-        out::data(&helve_core::write::json_text(&rows.collect()));
+        out::data(&helve_core::write::json_text(&rows.collect()))?;
         return Ok(Exit::Ok);
     }
     for rule in shown {
         let fix = if rule.fixable { " (--fix)" } else { "" };
-        out::data(&format!(
+        out::show(&format!(
             "{}  {:<28} {}{fix}\n",
             out::styled(out::STRONG, rule.code),
             rule.name,
             rule.asks
-        ));
+        ))?;
     }
     Ok(Exit::Ok)
 }

@@ -24,6 +24,6 @@ pub(crate) fn run(args: &CompletionsArgs) -> Done {
         "helve",
         &mut script,
     );
-    out::data(&String::from_utf8_lossy(&script));
+    out::data(&String::from_utf8_lossy(&script))?;
     Ok(Exit::Ok)
 }

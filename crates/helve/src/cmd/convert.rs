@@ -8,7 +8,7 @@ use helve_core::read::Syntax;
 use helve_core::write::{self, File};
 use serde_json::{Value, json};
 
-use super::all_read;
+use super::{all_read, sound};
 use crate::cli::{Sources, dialect};
 use crate::exit::{Done, Exit, Failure};
 use crate::load::{self, Loaded, Reading};
@@ -86,22 +86,19 @@ pub(crate) fn run(args: &ConvertArgs) -> Done {
         lint: false,
         vendor: None,
     };
-    let loaded = load::load(&args.sources.paths, reading)?;
+    let mut loaded = load::load(&args.sources.paths, reading)?;
     if args.sources.from == "auto" {
         say_what_was_taken(&loaded);
     }
     all_read(&loaded)?;
+    sound(&mut loaded)?;
     let tools = convert(&loaded, target, strictness)?;
     let lost: usize = tools.iter().map(|t| t.losses.len()).sum();
     show_losses(args, &tools, lost);
     if args.lossless && lost > 0 {
-        return Err(Failure::input(
-            format!(
-                "{} with `--lossless`; nothing was written",
-                out::count(lost, "loss")
-            )
-            .replace("losss", "losses"),
-        ));
+        return Err(Failure::input(format!(
+            "{lost} lost, with `--lossless`; nothing was written"
+        )));
     }
     write_out(args, tools, target, syntax, loaded.alone)?;
     Ok(Exit::Ok)
@@ -115,7 +112,8 @@ fn syntax_for(args: &ConvertArgs, target: &Dialect) -> Result<Syntax, Failure> {
         .and_then(|e| Syntax::of_extension(e.to_str()?));
     let wanted = match (args.format, ending) {
         (Some(format), _) => format.syntax(),
-        (None, Some(ending)) if target.syntaxes.contains(&ending) => ending,
+        // A file that ends like another syntax is not what it says.
+        (None, Some(ending)) => ending,
         (None, _) => target.syntaxes[0],
     };
     match target.syntaxes.contains(&wanted) {
@@ -219,15 +217,26 @@ fn write_out(
 ) -> Result<(), Failure> {
     let refuse = |e: dialect::EncodeError| Failure::input(e);
     let names: Vec<String> = tools.iter().map(|t| t.name.clone()).collect();
-    if args.json && args.out.is_none() {
+    let mut report = None;
+    if args.json {
         let losses: Vec<Value> = tools
             .iter()
-            .flat_map(|t| t.losses.iter().map(|l| json!({"tool": t.name, "field": l.field, "kind": l.kind, "reason": l.reason})))
+            .flat_map(|t| {
+                t.losses.iter().map(
+                    |l| json!({"tool": t.name, "field": l.field, "kind": l.kind, "reason": l.reason}),
+                )
+            })
             .collect();
-        let values: Vec<Value> = tools.into_iter().map(|t| t.value).collect();
-        let whole = json!({"dialect": target.name, "tools": values, "losses": losses});
-        out::data(&write::json_text(&whole));
-        return Ok(());
+        let mut whole = json!({"dialect": target.name});
+        match &args.out {
+            None => whole["tools"] = tools.iter().map(|t| t.value.clone()).collect(),
+            Some(path) => whole["out"] = json!(path.display().to_string()),
+        }
+        whole["losses"] = json!(losses);
+        if args.out.is_none() {
+            return out::data(&write::json_text(&whole));
+        }
+        report = Some(whole);
     }
     match &args.out {
         Some(path) if is_folder(path) => {
@@ -260,11 +269,15 @@ fn write_out(
                         path.display()
                     ));
                 }
-                None => out::data(&text),
+                None => out::data(&text)?,
             }
         }
     }
-    Ok(())
+    // What was written is told only once it is.
+    match report {
+        Some(report) => out::data(&write::json_text(&report)),
+        None => Ok(()),
+    }
 }
 
 fn is_folder(path: &Path) -> bool {

@@ -49,8 +49,8 @@ pub(crate) fn run(args: &InfoArgs) -> Done {
         });
     };
     match args.json {
-        true => out::data(&write::json_text(&page::json(def))),
-        false => out::data(&page::markdown(def)),
+        true => out::data(&write::json_text(&page::json(def)))?,
+        false => out::foreign(&page::markdown(def))?,
     }
     Ok(Exit::Ok)
 }

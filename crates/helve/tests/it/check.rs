@@ -79,7 +79,8 @@ fn warnings_fail_only_when_strict() {
         GOOD.replace(" Use when its text is needed.", ""),
     );
     folder.helve(&["check"]).ended(0);
-    folder.helve(&["check", "--strict"]).ended(1);
+    let strict = folder.helve(&["check", "--strict", "--quiet"]).ended(1);
+    assert!(strict.out.starts_with("error[W203]"), "{}", strict.out);
     let quiet = folder.helve(&["check", "--quiet"]).ended(0);
     assert_eq!(quiet.out, "");
 }
@@ -156,6 +157,80 @@ fn mending_migrates_the_old_style() {
     let again = folder.helve(&["check", "--fix", "legacy.py"]).ended(0);
     assert!(!again.err.contains("fixed["));
     assert_eq!(folder.read("legacy.py"), new);
+}
+
+#[test]
+fn nothing_to_check_is_not_success() {
+    let folder = Folder::new();
+    folder.write("empty/readme.txt", "x");
+    let ran = folder.helve(&["check", "empty"]).ended(3);
+    assert!(
+        ran.err.contains("there are no tools in empty"),
+        "{}",
+        ran.err
+    );
+    let ran = folder
+        .helve_with(&["check", "--fix", "-"], GOOD.as_bytes())
+        .ended(2);
+    assert!(
+        ran.err.contains("standard input cannot be mended"),
+        "{}",
+        ran.err
+    );
+}
+
+/// What `--fix` must leave alone.
+#[test]
+fn mending_never_guesses() {
+    let folder = Folder::new();
+    let schema = "'input_schema': {'type': 'object', 'properties': {}}";
+    let python = format!(
+        "DESC = 'Reads. When you need to: (1) See.'\nREAD = {{'name': 'file_read', 'description': DESC, {schema}}}\nTOOLS = [READ]\n"
+    );
+    folder.write("r.py", &python);
+    let ran = folder.helve(&["check", "--fix", "r.py"]).ended(0);
+    assert!(
+        ran.err
+            .contains("not fixed: r.py: `file_read` takes values from elsewhere"),
+        "{}",
+        ran.err
+    );
+    assert_eq!(folder.read("r.py"), python);
+    let texts = [
+        "Shows mail. IMPORTANT messages come first, when asked.",
+        "Shows mail when asked. IMPORTANT! Slow.",
+        "When you need to search e.g. Paris, use this.",
+    ];
+    for text in texts {
+        let toml = GOOD.replace("Reads a file. Use when its text is needed.", text);
+        folder.write("t.toml", &toml);
+        folder.helve(&["check", "--fix", "t.toml"]).ended(0);
+        assert_eq!(folder.read("t.toml"), toml);
+    }
+    let toml = GOOD.replace("\"Reads a file. Use when its text is needed.\"", "\"\"\"Shows mail, when asked.\n\nIMPORTANT: not twice, e.g. Now\n\nReturns:\n- one\n- two\"\"\"");
+    folder.write("t.toml", &toml);
+    folder.helve(&["check", "--fix", "t.toml"]).ended(0);
+    let json = folder
+        .helve(&["info", "read", "t.toml", "--json"])
+        .ended(0)
+        .json();
+    assert_eq!(json["warnings"], json!(["not twice, e.g. Now"]));
+    assert_eq!(
+        json["description"],
+        "Shows mail, when asked.\n\nReturns:\n- one\n- two"
+    );
+    // Line ends stay what they were.
+    let crlf = GOOD
+        .replace(
+            "Use when its text is needed.",
+            "When you need to: (1) See it.",
+        )
+        .replace('\n', "\r\n");
+    folder.write("t.toml", &crlf);
+    let ran = folder.helve(&["check", "--fix", "t.toml"]).ended(0);
+    assert!(ran.err.contains("fixed[W211]"), "{}", ran.err);
+    let new = folder.read("t.toml");
+    assert_eq!(new.matches('\n').count(), new.matches("\r\n").count());
 }
 
 #[test]

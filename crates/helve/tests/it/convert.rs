@@ -81,9 +81,10 @@ lost on the way to openai:
 #[test]
 fn a_list_stays_a_list_and_one_stays_one() {
     let folder = Folder::new();
-    folder
-        .write("one.json", TOOL)
-        .write("list.json", format!("[{TOOL}]"));
+    folder.write("one.json", TOOL).write(
+        "list.json",
+        format!("[{}]", TOOL.replace("get_weather", "get_news")),
+    );
     assert!(
         folder
             .helve(&["convert", "--to", "mcp", "one.json"])
@@ -226,12 +227,14 @@ fn the_ending_of_the_output_picks_the_syntax() {
 #[test]
 fn every_example_of_the_documents_converts_to_every_dialect() {
     let folder = Folder::new();
-    let mut inputs: Vec<_> = std::fs::read_dir(seeds())
-        .unwrap()
-        .map(|e| e.unwrap().path())
-        .collect();
+    let mut inputs = Vec::new();
+    for seed in std::fs::read_dir(seeds()).unwrap() {
+        for entry in std::fs::read_dir(seed.unwrap().path()).unwrap() {
+            inputs.push(entry.unwrap().path());
+        }
+    }
     inputs.sort();
-    assert_eq!(inputs.len(), 15);
+    assert_eq!(inputs.len(), 36);
     for dialect in helve_core::dialect::DIALECTS {
         for input in &inputs {
             let ran = folder
@@ -250,6 +253,103 @@ fn every_example_of_the_documents_converts_to_every_dialect() {
             );
         }
     }
+}
+
+#[test]
+fn what_nobody_could_use_is_not_converted() {
+    let folder = Folder::new();
+    let tool = |name: &str, schema: &str| {
+        format!("{{\"name\": \"{name}\", \"description\": \"d\", \"inputSchema\": {schema}}}")
+    };
+    for (schema, code) in [
+        (r#"{"type": "strng"}"#, "E120"),
+        (r#"{"type": "array"}"#, "E121"),
+        (
+            r#"{"type": "object", "$ref": "https://example.org/x"}"#,
+            "E122",
+        ),
+        (
+            r#"{"type": "object", "properties": {"a": {"pattern": "^(a+)+$"}}}"#,
+            "E124",
+        ),
+    ] {
+        folder.write("t.json", tool("a_b", schema));
+        let ran = folder
+            .helve(&["convert", "--to", "openai", "t.json", "-o", "o.json"])
+            .ended(3);
+        assert!(ran.err.contains(code), "{}", ran.err);
+    }
+    // Two spellings that become one name.
+    folder.write(
+        "t.json",
+        format!(
+            "[{}, {}]",
+            tool("get-sum", "{\"type\": \"object\"}"),
+            tool("get_sum", "{\"type\": \"object\"}")
+        ),
+    );
+    let ran = folder
+        .helve(&["convert", "--to", "openai", "t.json", "-o", "o.json"])
+        .ended(3);
+    assert!(ran.err.contains("E106"), "{}", ran.err);
+    folder.write("t.js", "const schema = {}\nmodule.exports = { name: 'x', description: 'd', inputSchema: schema, handler() {} }");
+    let ran = folder
+        .helve(&["convert", "--to", "openai", "t.js", "-o", "o.json"])
+        .ended(3);
+    assert!(ran.err.contains("this is code"), "{}", ran.err);
+    assert_eq!(folder.files(), ["t.js", "t.json"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_is_replaced_as_what_it_was() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let folder = Folder::new();
+    folder.write("t.json", TOOL).write("real.json", "old");
+    std::fs::set_permissions(
+        folder.path().join("real.json"),
+        std::fs::Permissions::from_mode(0o600),
+    )
+    .unwrap();
+    symlink("real.json", folder.path().join("link.json")).unwrap();
+    folder
+        .helve(&["convert", "--to", "mcp", "t.json", "-o", "link.json"])
+        .ended(0);
+    assert!(folder.path().join("link.json").is_symlink());
+    assert!(folder.read("real.json").contains("get_weather"));
+    let mode = std::fs::metadata(folder.path().join("real.json"))
+        .unwrap()
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let full = folder
+        .helve(&["convert", "--to", "mcp", "t.json", "-o", "/dev/full"])
+        .ended(4);
+    assert!(full.err.contains("cannot be written"), "{}", full.err);
+    assert!(!std::fs::symlink_metadata("/dev/full").unwrap().is_file());
+}
+
+#[test]
+fn a_report_is_told_beside_a_file() {
+    let folder = Folder::new();
+    folder.write("t.json", TOOL);
+    let json = folder
+        .helve(&[
+            "convert", "--json", "--to", "openai", "t.json", "-o", "o.json",
+        ])
+        .ended(0)
+        .json();
+    assert_eq!(
+        (
+            json["out"].as_str(),
+            json["losses"].as_array().unwrap().len()
+        ),
+        (Some("o.json"), 2)
+    );
+    let ran = folder
+        .helve(&["convert", "--to", "openai", "t.json", "-o", "o.toml"])
+        .ended(2);
+    assert!(ran.err.contains("cannot be written as toml"), "{}", ran.err);
 }
 
 #[test]

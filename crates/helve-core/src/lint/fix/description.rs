@@ -64,6 +64,12 @@ pub(super) fn without(text: &str, kept: Kept) -> String {
             // One space between what stood before and what comes after.
             if !out.is_empty() && !text[last..].trim_start_matches(' ').is_empty() {
                 let rest = text[last..].trim_start_matches(' ');
+                // A paragraph that is gone leaves no gap.
+                let rest = if out.ends_with("\n\n") {
+                    rest.trim_start_matches('\n')
+                } else {
+                    rest
+                };
                 last = text.len() - rest.len();
                 if !rest.starts_with('\n') && !out.ends_with('\n') {
                     out.push(' ');
