@@ -94,6 +94,7 @@ fn render(groups: &BTreeMap<String, Vec<&ToolDef>>, detail: Detail) -> String {
     let mut out = String::new();
     for (group, tools) in groups {
         let _ = match detail {
+            Detail::Groups if tools.len() == 1 => writeln!(out, "- {group}: 1 tool"),
             Detail::Groups => writeln!(out, "- {group}: {} tools", tools.len()),
             Detail::Names => {
                 let names: Vec<&str> = tools.iter().map(|d| d.name.as_str()).collect();

@@ -393,9 +393,11 @@ pub fn lint_together(documents: &mut [Document], known: &[&str], vendor: Option<
         .into_iter()
         .map(|(index, mut issue)| {
             let (d, t) = places[index];
-            if let Some((other, text)) = issue.message.split_once(SEEN_AT) {
-                let (od, _) = places[text.parse().unwrap_or(index)];
-                issue.message = format!("{other}{}", documents[od].file);
+            if let Some(other) = issue.other {
+                let (o, _) = places[other];
+                issue
+                    .message
+                    .push_str(&format!(" in {}", documents[o].file));
             }
             (d, documents[d].finding_in(&documents[d].tools[t], &issue))
         })
@@ -409,9 +411,6 @@ pub fn lint_together(documents: &mut [Document], known: &[&str], vendor: Option<
             .sort_by_key(|f| (f.place, std::cmp::Reverse(f.severity), f.code));
     }
 }
-
-/// Stands in a message of the collection's lint before the index of another tool.
-pub(crate) const SEEN_AT: &str = "\u{1}";
 
 #[cfg(test)]
 mod tests;

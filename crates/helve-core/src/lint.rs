@@ -42,6 +42,8 @@ pub struct Issue {
     pub fix: Option<String>,
     /// Whether it can be done without a person.
     pub safe: bool,
+    /// The tool of the same collection that it is about, too.
+    pub other: Option<usize>,
 }
 
 impl Issue {
@@ -57,6 +59,7 @@ impl Issue {
             message: message.into(),
             fix: None,
             safe: false,
+            other: None,
         }
     }
 

@@ -1,7 +1,7 @@
 //! How many tokens a text costs, about.
 //!
-//! No vocabulary ships with Helve, so this is an estimate, and one that errs on
-//! the high side, so that a budget is kept. A run of letters costs a token for
+//! No vocabulary ships with Helve, so this is an estimate, made to err on the high
+//! side for the text of tools; rare scripts and emoji may cost more. A run of letters costs a token for
 //! every six begun, a run of digits one for every three; a line break, and any
 //! character that is not ASCII, costs one; any other visible character three
 //! quarters of one. The tests hold it against the `o200k` vocabulary of OpenAI's

@@ -67,7 +67,8 @@ pub fn arguments<T: Arguments>(args: Value, shown: Shown) -> Result<T, ToolError
             .iter()
             .any(|p| problem.starts_with(p));
         ToolError::validation(match path.as_str() {
-            "." => problem,
+            "." if shown == Shown::Value || names_only => problem,
+            "." => "the arguments do not fit their schema".to_owned(),
             _ if shown == Shown::Value || names_only => format!("argument `{path}`: {problem}"),
             _ => format!("argument `{path}` does not fit its schema"),
         })

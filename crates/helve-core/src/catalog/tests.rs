@@ -85,7 +85,7 @@ fn less_is_shown_where_the_budget_is_small() {
     let groups = at(names.tokens - 1).unwrap();
     assert_eq!(
         groups.text,
-        "- Browser: 1 tools\n- file: 2 tools\n- other: 1 tools\n"
+        "- Browser: 1 tool\n- file: 2 tools\n- other: 1 tool\n"
     );
     let none = at(groups.tokens - 1).unwrap_err();
     assert_eq!((none.least, none.tools), (groups.tokens, 4));

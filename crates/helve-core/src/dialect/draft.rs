@@ -311,6 +311,13 @@ impl Outline {
         if let Some(Value::String(old)) = carried.shift_remove("name")
             && canonical(&old).as_deref() == self.out.get(name_key).and_then(Value::as_str)
         {
+            // The alias that kept it is the name again.
+            if let Some(Value::Array(aliases)) = self.fields.get_mut("aliases") {
+                aliases.retain(|a| *a != old);
+                if aliases.is_empty() {
+                    self.fields.shift_remove("aliases");
+                }
+            }
             self.out.insert(name_key.to_owned(), Value::from(old));
         }
         for (key, value) in carried {

@@ -47,7 +47,9 @@ fn encode(def: &ToolDef, _: Strictness) -> Result<Encoded, EncodeError> {
     }
     metadata.insert("source".to_owned(), json!(format!("{action}.js")));
     if let Some(Value::Object(given)) = carried.shift_remove("metadata") {
+        let group = metadata.get("group").cloned();
         metadata.extend(given);
+        metadata.extend(group.map(|g| ("group".to_owned(), g)));
     }
     outline.set("metadata", metadata);
     carried.shift_remove("name");

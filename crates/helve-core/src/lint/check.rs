@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::{Issue, Vendor, hidden, naming, quality, rules, vendor};
-use crate::collection::SEEN_AT;
 use crate::def::{Executor, ExecutorKind, Risk, ToolDef};
 use crate::name::nearest;
 use crate::node::escape;
@@ -259,12 +258,11 @@ pub fn check_collection(
         for (pointer, name) in all {
             match names.get(name) {
                 Some(&first) if first != i => {
-                    let message = format!(
-                        "`{name}` is taken: `{}` has it in {SEEN_AT}{first}",
-                        defs[first].name
-                    );
-                    let issue = Issue::new(&rules::DUPLICATE_NAME, pointer, message);
-                    issues.push((i, issue.fix("rename one of the two, or remove the alias")));
+                    let message = format!("`{name}` is taken: `{}` has it", defs[first].name);
+                    let issue = Issue::new(&rules::DUPLICATE_NAME, pointer, message)
+                        .fix("rename one of the two, or remove the alias");
+                    let other = Some(first);
+                    issues.push((i, Issue { other, ..issue }));
                 }
                 _ => drop(names.insert(name, i)),
             }

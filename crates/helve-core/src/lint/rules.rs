@@ -41,7 +41,6 @@ rules! {
     TOO_DEEP "E004" "too-deep" Error false "a file nests at most 128 levels";
     NOT_UTF8 "E005" "not-utf8" Error false "a file is UTF-8";
     UNKNOWN_SHAPE "E006" "unknown-shape" Error false "a file holds tools in a known dialect";
-    NOT_CONVERTED "E007" "not-converted" Error false "a target dialect can hold the tool's name and description";
     MISSING_FIELD "E101" "missing-field" Error false "`name`, `description` and `input_schema` are there";
     WRONG_TYPE "E102" "wrong-type" Error false "a field holds what it should";
     UNKNOWN_FIELD "E103" "unknown-field" Error false "there are no fields but the known ones";

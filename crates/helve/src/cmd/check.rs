@@ -91,6 +91,7 @@ fn report(documents: &[Document], args: &CheckArgs) -> Done {
         let report = json!({
             "tools": tools,
             "files": documents.len(),
+            "dialects": dialects(documents),
             "errors": errors,
             "warnings": warnings,
             "findings": findings,
@@ -119,6 +120,16 @@ fn report(documents: &[Document], args: &CheckArgs) -> Done {
         out::say(&out::summary(errors, warnings, &rest));
     }
     Ok(if errors > 0 { Exit::Findings } else { Exit::Ok })
+}
+
+/// What each file was taken for.
+fn dialects(documents: &[Document]) -> serde_json::Value {
+    let each = documents.iter().map(|d| {
+        let mut names: Vec<&str> = d.tools.iter().map(|t| t.dialect.name).collect();
+        names.dedup();
+        (d.file.clone(), json!(names))
+    });
+    serde_json::Value::Object(each.collect())
 }
 
 fn mend(documents: &[Document]) -> Result<(), Failure> {

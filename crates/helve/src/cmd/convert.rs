@@ -165,6 +165,12 @@ fn convert(
             match dialect::encode(&tool.def, target, strictness) {
                 Ok(encoded) => {
                     let mut losses = tool.losses.clone();
+                    // Written where it came from, a foreign name is itself again.
+                    let pointer = format!("/{}/name", target.name);
+                    let own = serde_json::Value::Object(tool.def.metadata.clone());
+                    if tool.dialect == target && own.pointer(&pointer).is_some() {
+                        losses.retain(|l| l.field != "/name");
+                    }
                     losses.extend(encoded.losses);
                     tools.push(Converted {
                         name: tool.def.name.to_string(),

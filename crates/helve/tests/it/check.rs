@@ -67,7 +67,7 @@ error[E110]: `risk` cannot be `reed`
     });
     assert_eq!(
         json,
-        json!({"tools": 0, "files": 1, "errors": 1, "warnings": 0, "findings": [finding]})
+        json!({"tools": 0, "files": 1, "dialects": {"tools/file/read.toml": []}, "errors": 1, "warnings": 0, "findings": [finding]})
     );
 }
 

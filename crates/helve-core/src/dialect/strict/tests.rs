@@ -49,6 +49,12 @@ fn sample(schema: &Value) -> Value {
 
 /// OpenAI's way to leave something out: null for every optional argument.
 fn with_nulls(value: &mut Value, schema: &Value) {
+    // The sample is of the first choice.
+    for key in ["anyOf", "oneOf", "allOf"] {
+        if let Some(choices) = schema.get(key).and_then(Value::as_array) {
+            with_nulls(value, &choices[0]);
+        }
+    }
     if let (Value::Object(map), Some(Value::Object(properties))) =
         (&mut *value, schema.get("properties"))
     {
