@@ -164,6 +164,13 @@ impl Document {
                 .get("name")
                 .and_then(Value::as_str)
                 .map(str::to_owned);
+            if let Some(what) = dialect::vendor_tool(tool.value) {
+                let message = format!("`{what}` is a tool of the vendor's own; it is passed over");
+                let issue = Issue::new(&rules::VENDOR_TOOL, tool.pointer, message);
+                let finding = self.finding(&issue, name);
+                self.findings.push(finding);
+                continue;
+            }
             let (dialect, because) = match input.dialect {
                 Some(dialect) => (dialect, None),
                 None if tool.declared => (

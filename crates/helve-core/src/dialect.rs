@@ -28,8 +28,8 @@ use crate::def::ToolDef;
 use crate::lint::Issue;
 use crate::read::Syntax;
 
-pub(crate) use detect::tools_of;
 pub use detect::{Detected, detect};
+pub(crate) use detect::{tools_of, vendor_tool};
 pub use draft::Draft;
 pub(crate) use draft::Places;
 

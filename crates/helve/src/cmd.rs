@@ -18,12 +18,8 @@ use crate::out;
 fn all_read(loaded: &Loaded) -> Result<(), Failure> {
     let mut errors = 0;
     for document in &loaded.documents {
-        for finding in document
-            .findings
-            .iter()
-            .filter(|f| f.severity == Severity::Error)
-        {
-            errors += 1;
+        for finding in &document.findings {
+            errors += usize::from(finding.severity == Severity::Error);
             out::say(&out::finding(finding, document));
         }
     }

@@ -120,6 +120,16 @@ fn findings_point_into_the_foreign_shape() {
 }
 
 #[test]
+fn a_vendors_own_tool_is_passed_over_and_told() {
+    let text = r#"[{"cachePoint": {"type": "default"}}, {"type": "web_search_20250305", "name": "web_search"}, {"type": "code_interpreter"},
+        {"name": "a_b", "description": "d", "input_schema": {"type": "object"}}]"#;
+    let document = read(text, Syntax::Json);
+    assert_eq!(names(&document), ["a_b"]);
+    let codes: Vec<&str> = document.findings.iter().map(|f| f.code).collect();
+    assert_eq!(codes, ["W233", "W233", "W233"]);
+}
+
+#[test]
 fn nothing_is_no_tool() {
     assert_eq!(read("[]", Syntax::Json).findings[0].code, "E006");
     assert_eq!(read("{}", Syntax::Json).findings[0].code, "E006");

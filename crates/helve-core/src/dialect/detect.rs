@@ -185,6 +185,45 @@ fn is_native(tool: &Value) -> bool {
     .any(|key| tool.get(key).is_some())
 }
 
+/// What a vendor runs itself, and lists beside functions: it has no schema to convert.
+pub(crate) fn vendor_tool(tool: &Value) -> Option<&str> {
+    let map = tool.as_object()?;
+    const KEYS: &[&str] = &[
+        "cachePoint",
+        "googleSearch",
+        "google_search",
+        "codeExecution",
+        "code_execution",
+        "urlContext",
+        "googleMaps",
+        "computerUse",
+        "fileSearch",
+        "googleSearchRetrieval",
+    ];
+    if let (1, Some(key)) = (map.len(), map.keys().find(|k| KEYS.contains(&k.as_str()))) {
+        return Some(key);
+    }
+    // `web_search_20250305`, `bash_20250124`: a type with a date, or without a function.
+    let kind = map.get("type")?.as_str()?;
+    let dated = kind
+        .rsplit_once('_')
+        .is_some_and(|(_, d)| d.len() == 8 && d.bytes().all(|b| b.is_ascii_digit()));
+    let hosted = [
+        "web_search",
+        "web_search_preview",
+        "file_search",
+        "code_interpreter",
+        "image_generation",
+        "computer_use_preview",
+        "local_shell",
+        "mcp",
+    ];
+    let schema = ["parameters", "input_schema", "inputSchema", "function"]
+        .iter()
+        .any(|k| map.contains_key(*k));
+    (!schema && (dated || hosted.contains(&kind))).then_some(kind)
+}
+
 /// The tools of a document: where each stands, its key where it has one, and what
 /// the collection says about all of them.
 pub(crate) struct Found<'v> {

@@ -92,6 +92,9 @@ pub(crate) fn run(args: &ConvertArgs) -> Done {
     }
     all_read(&loaded)?;
     sound(&mut loaded)?;
+    if loaded.documents.iter().all(|d| d.tools.is_empty()) {
+        return Err(Failure::input("there is no tool to convert"));
+    }
     let tools = convert(&loaded, target, strictness)?;
     let lost: usize = tools.iter().map(|t| t.losses.len()).sum();
     show_losses(args, &tools, lost);
