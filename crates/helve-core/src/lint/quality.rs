@@ -1,10 +1,11 @@
 //! The quality rules: what makes a tool easy to choose and to call.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::{Issue, fix, rules};
 use crate::def::ToolDef;
 use crate::node::escape;
+use crate::schema::walk;
 
 /// The most characters of a description.
 pub(super) const MAX_DESCRIPTION: usize = 200;
@@ -102,24 +103,18 @@ fn speaks_to_reader(text: &str) -> Option<&'static str> {
 }
 
 fn parameters(schema: &Value, at: &str, issues: &mut Vec<Issue>) {
-    let empty = Map::new();
-    let properties = schema
-        .get("properties")
-        .and_then(Value::as_object)
-        .unwrap_or(&empty);
-    let required: Vec<&str> = schema
-        .get("required")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect();
-    for name in required.iter().filter(|n| !properties.contains_key(**n)) {
+    let required = walk::required(schema);
+    let known = |name: &str| {
+        schema
+            .pointer("/properties")
+            .is_some_and(|p| p.get(name).is_some())
+    };
+    for name in required.iter().filter(|n| !known(n)) {
         let message = format!("`{name}` is required, but is not among the properties");
         let issue = Issue::new(&rules::REQUIRED_UNKNOWN, format!("{at}/required"), message);
         issues.push(issue.fix(format!("describe `{name}` in `properties`")));
     }
-    for (name, property) in properties {
+    for (name, property) in walk::properties(schema) {
         let here = format!("{at}/properties/{}", escape(name));
         let has = |key: &str| property.get(key).is_some();
         let typed = ["type", "enum", "const", "$ref", "anyOf", "oneOf", "allOf"]
@@ -158,11 +153,7 @@ fn parameters(schema: &Value, at: &str, issues: &mut Vec<Issue>) {
 
 /// Law 1: arguments are data. A parameter that carries a command is one to look at.
 fn free_command(def: &ToolDef, issues: &mut Vec<Issue>) {
-    let properties = def
-        .input_schema
-        .get("properties")
-        .and_then(Value::as_object);
-    for (name, property) in properties.into_iter().flatten() {
+    for (name, property) in walk::properties(&def.input_schema) {
         let carries =
             ["command", "cmd", "code", "script", "shell", "eval"].contains(&name.as_str());
         if carries

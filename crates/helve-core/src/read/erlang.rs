@@ -6,7 +6,7 @@
 //! source under the key [`CODE`]: it is nothing that JSON could say, and nothing
 //! that may be lost.
 
-use super::lexer::{Cursor, is_word};
+use super::lexer::{Cursor, code, is_word};
 use super::{MAX_DEPTH, Problem, ReadError, number, push_entry, refuse_doubles, syntax};
 use crate::node::{Entry, Kind, Node};
 
@@ -314,12 +314,7 @@ impl Erlang<'_> {
             Some(module) => source.replace("?MODULE", module),
             None => source.to_owned(),
         };
-        let entry = Entry {
-            at,
-            key: CODE.to_owned(),
-            value: Node::string(at, source),
-        };
-        Node::new(at, Kind::Object(vec![entry]))
+        code(CODE, at, source)
     }
 
     /// `fun name/1`, `fun m:f/1`, or `fun (…) -> … end`.

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 use super::copies::{Copies, Original};
-use super::lexer::{Cursor, is_word, is_word_start};
+use super::lexer::{Cursor, code, is_word, is_word_start};
 use super::{MAX_DEPTH, Problem, ReadError, number, push_entry, refuse_doubles, syntax};
 use crate::node::{Entry, Kind, Node};
 
@@ -303,12 +303,7 @@ impl<'t> JavaScript<'t> {
 
     fn code(&self, at: usize) -> Node {
         let source = self.cursor.text[at..self.cursor.at].trim_end();
-        let entry = Entry {
-            at,
-            key: CODE.to_owned(),
-            value: Node::string(at, source),
-        };
-        Node::new(at, Kind::Object(vec![entry]))
+        code(CODE, at, source)
     }
 
     fn skip_token(&mut self) -> Result<(), ReadError> {

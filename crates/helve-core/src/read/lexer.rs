@@ -5,6 +5,7 @@
 //! what is not a literal is stepped over or refused.
 
 use super::{Problem, ReadError, syntax};
+use crate::node::{Entry, Kind, Node};
 
 pub(super) struct Cursor<'t> {
     pub text: &'t str,
@@ -112,6 +113,13 @@ impl<'t> Cursor<'t> {
         }
         char::from_u32(code).ok_or_else(|| syntax(at, "half of a surrogate pair"))
     }
+}
+
+/// Source that is not data, kept under the key of its language.
+pub(super) fn code(key: &str, at: usize, source: impl Into<String>) -> Node {
+    let value = Node::string(at, source);
+    let key = key.to_owned();
+    Node::new(at, Kind::Object(vec![Entry { at, key, value }]))
 }
 
 pub(super) fn is_word_start(c: char) -> bool {

@@ -81,6 +81,22 @@ fn push(at: &mut String, parts: &[&str]) {
     }
 }
 
+/// The properties of an object schema, by name.
+pub fn properties(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    let named = schema.get("properties").and_then(Value::as_object);
+    named.into_iter().flatten()
+}
+
+/// The names that an object schema requires.
+pub fn required(schema: &Value) -> Vec<&str> {
+    let names = schema.get("required").and_then(Value::as_array);
+    names
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect()
+}
+
 /// How deep a value nests.
 pub fn depth(value: &Value) -> usize {
     match value {

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use super::super::Loss;
 use crate::lint::{Issue, rules};
 use crate::node::escape;
+use crate::schema::walk;
 
 const KINDS: &[(&str, &str)] = &[
     ("string", "string"),
@@ -126,22 +127,10 @@ pub(super) fn write(schema: &Value) -> (Map<String, Value>, Vec<Loss>) {
 }
 
 fn parameters(schema: &Value, at: &str, losses: &mut Vec<Loss>) -> Map<String, Value> {
-    let empty = Map::new();
-    let properties = schema
-        .get("properties")
-        .and_then(Value::as_object)
-        .unwrap_or(&empty);
-    let required: Vec<&str> = schema
-        .get("required")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect();
+    let required = walk::required(schema);
     // The order, a double, or a name that is no property cannot be said.
-    let said: Vec<&str> = properties
-        .keys()
-        .map(String::as_str)
+    let said: Vec<&str> = walk::properties(schema)
+        .map(|(name, _)| name.as_str())
         .filter(|p| required.contains(p))
         .collect();
     if schema.get("required").is_some() && (said != required || required.is_empty()) {
@@ -150,8 +139,7 @@ fn parameters(schema: &Value, at: &str, losses: &mut Vec<Loss>) -> Map<String, V
             "each parameter says it for itself",
         ));
     }
-    properties
-        .iter()
+    walk::properties(schema)
         .map(|(name, schema)| {
             let here = format!("{at}/properties/{}", escape(name));
             let mut spec = parameter_of(schema, &here, losses);
