@@ -23,6 +23,15 @@ pub fn explodes(pattern: &str) -> Result<bool, String> {
     let ast = Parser::new()
         .parse(pattern)
         .map_err(|e| e.kind().to_string())?;
+    // A loop over one class reads a text in one way; only a repeated group can do it in two.
+    let repeats_group = pattern
+        .match_indices(')')
+        .any(|(at, _)| pattern[at + 1..].starts_with(['*', '+', '{', '?']));
+    // Over a class a second operator makes a group of the first: `a**`.
+    let doubled = ["**", "++", "*+", "+*", "}*", "}+", "}{", "*{", "+{"];
+    if !repeats_group && !doubled.iter().any(|d| pattern.contains(d)) {
+        return Ok(false);
+    }
     let mut automaton = Automaton {
         pattern,
         classes: Vec::new(),

@@ -77,7 +77,10 @@ fn visit_at<'v>(
 fn push(at: &mut String, parts: &[&str]) {
     for part in parts {
         at.push('/');
-        at.push_str(&escape(part));
+        match part.contains(['~', '/']) {
+            true => at.push_str(&escape(part)),
+            false => at.push_str(part),
+        }
     }
 }
 
