@@ -29,7 +29,11 @@ pub fn explodes(pattern: &str) -> Result<bool, String> {
         .any(|(at, _)| pattern[at + 1..].starts_with(['*', '+', '{', '?']));
     // Over a class a second operator makes a group of the first: `a**`.
     let doubled = ["**", "++", "*+", "+*", "}*", "}+", "}{", "*{", "+{"];
-    if !repeats_group && !doubled.iter().any(|d| pattern.contains(d)) {
+    // Flags may let white space stand before an operator.
+    let flagged = pattern
+        .match_indices("(?")
+        .any(|(at, _)| !pattern[at + 2..].starts_with([':', '<', 'P']));
+    if !repeats_group && !flagged && !doubled.iter().any(|d| pattern.contains(d)) {
         return Ok(false);
     }
     let mut automaton = Automaton {

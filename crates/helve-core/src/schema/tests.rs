@@ -101,6 +101,8 @@ fn patterns() {
         r"(\d+|[0-9a-f]+)*z",
         "((a{1,20})+)+",
         "(x+x+)+y",
+        "(?x)(a+) +",
+        "a+{2,}",
     ];
     for pattern in explode {
         assert_eq!(explodes(pattern), Ok(true), "{pattern}");
