@@ -38,7 +38,7 @@ fn all(files: &[(PathBuf, &str)]) -> Result<(), Failure> {
     let mut staged = Vec::new();
     for (path, text) in files {
         let target = target(path)?;
-        let Some(mode) = target.mode else {
+        if target.special {
             // A pipe or a device: what is written cannot be taken back anyway.
             let mut file = fs::OpenOptions::new()
                 .write(true)
@@ -47,7 +47,7 @@ fn all(files: &[(PathBuf, &str)]) -> Result<(), Failure> {
             file.write_all(text.as_bytes())
                 .map_err(|e| refuse(path, e))?;
             continue;
-        };
+        }
         let parent = match target.path.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),
@@ -57,10 +57,12 @@ fn all(files: &[(PathBuf, &str)]) -> Result<(), Failure> {
         temporary
             .write_all(text.as_bytes())
             .map_err(|e| refuse(path, e))?;
-        temporary
-            .as_file()
-            .set_permissions(mode)
-            .map_err(|e| refuse(path, e))?;
+        if let Some(mode) = target.mode {
+            temporary
+                .as_file()
+                .set_permissions(mode)
+                .map_err(|e| refuse(path, e))?;
+        }
         temporary
             .as_file()
             .sync_all()
@@ -78,7 +80,9 @@ fn all(files: &[(PathBuf, &str)]) -> Result<(), Failure> {
 /// Where a file really goes, and what it may be for whom.
 struct Target {
     path: PathBuf,
-    /// `None` for what is no file.
+    /// Whether it is there and no file.
+    special: bool,
+    /// `None` for what the system gives by itself.
     mode: Option<fs::Permissions>,
 }
 
@@ -89,7 +93,8 @@ fn target(path: &Path) -> Result<Target, Failure> {
         Err(_) => {
             return Ok(Target {
                 path: path.to_owned(),
-                mode: Some(ordinary()),
+                special: false,
+                mode: ordinary(),
             });
         }
     };
@@ -97,13 +102,21 @@ fn target(path: &Path) -> Result<Target, Failure> {
     if metadata.is_dir() {
         return Err(refuse(&path, "it is a folder"));
     }
-    let mode = metadata.is_file().then(|| metadata.permissions());
-    Ok(Target { path, mode })
+    Ok(Target {
+        path,
+        special: !metadata.is_file(),
+        mode: Some(metadata.permissions()),
+    })
 }
 
 /// A temporary file is for its owner alone; what it becomes is an ordinary file.
 #[cfg(unix)]
-fn ordinary() -> fs::Permissions {
+fn ordinary() -> Option<fs::Permissions> {
     use std::os::unix::fs::PermissionsExt;
-    fs::Permissions::from_mode(0o644)
+    Some(fs::Permissions::from_mode(0o644))
+}
+
+#[cfg(not(unix))]
+fn ordinary() -> Option<fs::Permissions> {
+    None
 }
