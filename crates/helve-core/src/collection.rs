@@ -33,6 +33,22 @@ pub struct Input<'t> {
     pub beside: &'t [(String, String)],
 }
 
+impl<'t> Input<'t> {
+    /// A text that stands in no folder, its dialect to be told by shape.
+    pub fn alone(file: &'t str, bytes: &'t [u8], syntax: Syntax) -> Self {
+        Self {
+            file,
+            bytes,
+            syntax,
+            dialect: None,
+            group: None,
+            folder: None,
+            stem: None,
+            beside: &[],
+        }
+    }
+}
+
 /// A tool that was read.
 #[derive(Debug, Clone)]
 pub struct Loaded {
@@ -153,6 +169,15 @@ impl Document {
 
     fn decode(&mut self, value: &Value, input: &Input<'_>) {
         let found = dialect::tools_of(value);
+        for pointer in ["/nextCursor", "/result/nextCursor"] {
+            if value.pointer(pointer).is_some_and(|c| !c.is_null()) {
+                let message = "the list goes on: there are more tools than these";
+                let issue = Issue::new(&rules::MORE_PAGES, pointer, message)
+                    .fix("fetch the next pages, too");
+                let finding = self.finding(&issue, None);
+                self.findings.push(finding);
+            }
+        }
         if found.is_empty() {
             let issue = Issue::new(&rules::UNKNOWN_SHAPE, "", "there is no tool in it");
             let finding = self.finding(&issue, None);

@@ -8,6 +8,8 @@ mod skill;
 
 use serde_json::{Value, json};
 
+pub(crate) use skill::is_file as is_skill_file;
+
 use crate::dialect::{Dialect, EncodeError};
 use crate::read::Syntax;
 

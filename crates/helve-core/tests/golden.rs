@@ -18,14 +18,12 @@ const STRICT: &[&str] = &["openai", "openai-responses", "anthropic", "kimi"];
 fn case(path: &Path) -> ToolDef {
     let extension = path.extension().and_then(|e| e.to_str()).unwrap();
     let document = Document::read(&Input {
-        file: path.to_str().unwrap(),
-        bytes: &std::fs::read(path).unwrap(),
-        syntax: Syntax::of_extension(extension).unwrap(),
         dialect: dialect::find("helve"),
-        group: None,
-        folder: None,
-        stem: None,
-        beside: &[],
+        ..Input::alone(
+            path.to_str().unwrap(),
+            &std::fs::read(path).unwrap(),
+            Syntax::of_extension(extension).unwrap(),
+        )
     });
     assert_eq!(document.findings, [], "{}", path.display());
     document.tools[0].def.clone()

@@ -96,14 +96,8 @@ fn main() {
 
 fn parse(text: &str) -> Document {
     Document::read(&Input {
-        file: "bench",
-        bytes: text.as_bytes(),
-        syntax: Syntax::Json,
         dialect: dialect::find("helve"),
-        group: None,
-        folder: None,
-        stem: None,
-        beside: &[],
+        ..Input::alone("bench", text.as_bytes(), Syntax::Json)
     })
 }
 

@@ -96,14 +96,8 @@ fn stdin(reading: Reading) -> Result<Document, Failure> {
         &bytes[..bytes.len().min(64 * 1024)],
     ));
     let mut document = Document::read(&Input {
-        file: "-",
-        bytes: &bytes,
-        syntax,
         dialect: reading.dialect,
-        group: None,
-        folder: None,
-        stem: None,
-        beside: &[],
+        ..Input::alone("-", &bytes, syntax)
     });
     if reading.lint {
         document.lint(reading.vendor);

@@ -5,16 +5,7 @@
 use super::*;
 
 fn read(text: &str, syntax: Syntax) -> Document {
-    Document::read(&Input {
-        file: "f",
-        bytes: text.as_bytes(),
-        syntax,
-        dialect: None,
-        group: None,
-        folder: None,
-        stem: None,
-        beside: &[],
-    })
+    Document::read(&Input::alone("f", text.as_bytes(), syntax))
 }
 
 fn names(document: &Document) -> Vec<&str> {
@@ -127,6 +118,13 @@ fn a_vendors_own_tool_is_passed_over_and_told() {
     assert_eq!(names(&document), ["a_b"]);
     let codes: Vec<&str> = document.findings.iter().map(|f| f.code).collect();
     assert_eq!(codes, ["W233", "W233", "W233"]);
+}
+
+#[test]
+fn a_page_of_a_longer_list_says_so() {
+    let text = r#"{"tools": [{"name": "a_b", "description": "d", "inputSchema": {"type": "object"}}], "nextCursor": "c"}"#;
+    let document = read(text, Syntax::Json);
+    assert_eq!(document.findings[0].code, "W234");
 }
 
 #[test]

@@ -6,7 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use super::draft::Outline;
-use super::{Dialect, Draft, EncodeError, Encoded, Source, Strictness, by_name};
+use super::{Dialect, Draft, EncodeError, Encoded, Loss, Source, Strictness, by_name};
 use crate::def::ToolDef;
 use crate::lint::Issue;
 use crate::read::Syntax;
@@ -41,6 +41,16 @@ fn decode(source: &Source<'_>) -> Result<Draft, Issue> {
         ("response", "output_schema"),
     ] {
         if let Some(schema) = draft.remove(from) {
+            if from == "parameters" && draft.peek("parametersJsonSchema").is_some() {
+                draft.lose(Loss::dropped(
+                    "/input_schema",
+                    "`parametersJsonSchema` is there, too, and stands",
+                ));
+            }
+            for pointer in unread(&schema) {
+                let reason = "JSON Schema has no such keyword";
+                draft.lose(Loss::dropped(format!("/{to}{pointer}"), reason));
+            }
             draft.set(to, plain(&schema), from);
         }
     }
@@ -96,6 +106,20 @@ fn plain(schema: &Value) -> Value {
         }
     }
     Value::Object(out)
+}
+
+/// Where Gemini says what JSON Schema cannot.
+fn unread(schema: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    walk::subschemas(schema, &mut |at, map| {
+        if map.contains_key("propertyOrdering") {
+            found.push(format!("{at}/propertyOrdering"));
+        }
+        if map.contains_key("nullable") && !map.contains_key("type") {
+            found.push(format!("{at}/nullable"));
+        }
+    });
+    found
 }
 
 const COUNTS: &[&str] = &[

@@ -95,6 +95,16 @@ fn encode(def: &ToolDef, _: Strictness) -> Result<Encoded, EncodeError> {
             markdown::related(&def.related_tools),
         );
     }
+    for (key, _) in carried
+        .iter()
+        .filter(|(key, value)| !crate::write::is_skill_file(key, value))
+    {
+        let field = format!("/metadata/skill/{}", crate::node::escape(key));
+        outline.losses.push(Loss::dropped(
+            field,
+            "a skill is written as Markdown files only",
+        ));
+    }
     outline.restore(carried, "name");
     outline.finish()
 }
@@ -175,7 +185,14 @@ fn decode(source: &Source<'_>) -> Result<Draft, Issue> {
     };
     let mut metadata = match front.shift_remove("metadata") {
         Some(Value::Object(map)) => map,
-        _ => Map::new(),
+        None => Map::new(),
+        Some(_) => {
+            draft.lose(Loss::dropped(
+                "/metadata",
+                "a skill's metadata is text by name",
+            ));
+            Map::new()
+        }
     };
     let tool_name = metadata
         .shift_remove("tool-name")

@@ -286,6 +286,37 @@ fn what_only_a_vendor_knows_is_carried() {
     }
 }
 
+/// What only reading can lose is told as well.
+#[test]
+fn reading_tells_its_losses() {
+    let lost = |dialect: &str, tool: Value| {
+        let decoded = decode(&Source::alone(&tool), find(dialect).unwrap()).unwrap();
+        decoded
+            .losses
+            .iter()
+            .map(|l| l.field.clone())
+            .collect::<Vec<_>>()
+    };
+    let schema = json!({"type": "OBJECT", "properties": {"a": {"nullable": true}}, "propertyOrdering": ["a"]});
+    assert_eq!(
+        lost(
+            "gemini",
+            json!({"name": "x_y", "description": "d", "parameters": schema})
+        ),
+        [
+            "/input_schema/propertyOrdering",
+            "/input_schema/properties/a/nullable"
+        ]
+    );
+    let skill =
+        json!({"frontmatter": {"name": "x-y", "description": "d", "metadata": ["x"]}, "body": ""});
+    assert_eq!(lost("skill", skill), ["/metadata"]);
+    let tool = json!({"frontmatter": {"name": "x-y", "description": "d"}, "body": "", "references/data.txt": "t"});
+    let read = decode(&Source::alone(&tool), find("skill").unwrap()).unwrap();
+    let back = encode(&read.def, find("skill").unwrap(), Strictness::Loose).unwrap();
+    assert_eq!(back.losses[0].field, "/metadata/skill/references~1data.txt");
+}
+
 #[test]
 fn a_hint_never_lowers_a_risk() {
     let tool = json!({"name": "x", "description": "d", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true}});

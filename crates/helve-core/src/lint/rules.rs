@@ -92,6 +92,7 @@ rules! {
     NO_TAG "W231" "no-tag" Warning false "for beamai: a tool has a tag";
     NO_REQUIRED "W232" "no-required" Warning false "for beamai: it is said which parameters are required";
     VENDOR_TOOL "W233" "vendor-tool" Warning false "a list holds definitions, not tools of the vendor's own";
+    MORE_PAGES "W234" "more-pages" Warning false "a list of tools is whole, without a cursor to the next page";
     VENDOR_NAME "V301" "vendor-name" Error false "with --for: the vendor accepts the name";
     VENDOR_DESCRIPTION "V302" "vendor-description" Error false "with --for: the vendor accepts the description";
     VENDOR_COUNT "V303" "vendor-count" Error false "with --for: the vendor accepts so many tools";

@@ -437,16 +437,7 @@ fn what_would_be_a_guess_stays() {
 }
 
 fn document(text: &str, syntax: Syntax) -> Document {
-    Document::read(&Input {
-        file: "f",
-        bytes: text.as_bytes(),
-        syntax,
-        dialect: None,
-        group: None,
-        folder: None,
-        stem: None,
-        beside: &[],
-    })
+    Document::read(&Input::alone("f", text.as_bytes(), syntax))
 }
 
 #[test]

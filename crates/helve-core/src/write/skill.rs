@@ -13,7 +13,7 @@ pub(super) fn files(skill: &Value, stem: &str) -> Result<Vec<File>, EncodeError>
         text: main(skill)?,
     }];
     for (path, text) in skill.as_object().into_iter().flatten() {
-        if let (Value::String(text), true) = (text, safe(path)) {
+        if let (Value::String(text), true) = (text, is_file(path, text)) {
             files.push(File {
                 path: format!("{folder}{path}"),
                 text: text.clone(),
@@ -21,6 +21,11 @@ pub(super) fn files(skill: &Value, stem: &str) -> Result<Vec<File>, EncodeError>
         }
     }
     Ok(files)
+}
+
+/// Whether a part of a skill is a file beside `SKILL.md`.
+pub(crate) fn is_file(path: &str, text: &Value) -> bool {
+    text.is_string() && safe(path)
 }
 
 /// Only what a skill's folder may hold, and never a way out of it.
