@@ -18,6 +18,11 @@ impl Hash {
     /// What stands before the first entry.
     pub const ZERO: Hash = Hash([0; 32]);
 
+    /// The hash of some bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(Sha256::digest(bytes).into())
+    }
+
     /// Reads 64 small hexadecimal digits.
     pub fn parse(text: &str) -> Option<Self> {
         let bytes = text.as_bytes();
@@ -61,7 +66,7 @@ pub struct NotCanonical(String);
 
 /// The hash of a value's canonical form: what approvals and versions are bound to.
 pub fn hash_of(value: &Value) -> Result<Hash, NotCanonical> {
-    Ok(Hash(Sha256::digest(canonical(value)?).into()))
+    Ok(Hash::of(&canonical(value)?))
 }
 
 /// One entry of the chain.

@@ -28,20 +28,63 @@
 #[cfg(test)]
 extern crate self as helve_kernel;
 
+mod answer;
+mod approval;
+mod clock;
 mod ctx;
 mod error;
+mod executor;
+mod filter;
+mod id;
+mod logs;
+mod principal;
 mod private;
+mod run;
 mod schema;
+pub mod store;
+mod token;
 pub(crate) mod tool;
 mod toolset;
 
+pub use answer::{Answer, Artifact, Meta, Reply, error_value};
+pub use approval::{Approval, ApprovalState, Decision, Notice, Verdict};
+pub use clock::{At, Clock, SystemClock};
 pub use ctx::{Ctx, CtxBuilder};
 pub use error::{ErrorKind, ToolError};
+pub use executor::{Executor, Permit};
+pub use filter::{Filter, Next, Passing};
 pub use helve_core;
 pub use helve_core::{ToolDef, ToolName};
 pub use helve_macros::tool;
+pub use id::{ApprovalId, RunId, TokenId};
+pub use principal::{Permission, Principal, PrincipalKind};
+pub use run::{Chunk, Run, RunState, Stream};
+pub use store::{MemoryStore, Store, StoreError};
+pub use token::{Secret, Token};
 pub use tool::{DefineTool, Handler, HandlerFuture, Tool};
 pub use toolset::{Toolset, ToolsetError};
+
+/// Something that whoever watches may want to look at again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// A run wrote something.
+    Log(RunId),
+    /// A run is in another state.
+    Run(RunId),
+    /// An approval was asked for or decided.
+    Approval(ApprovalId),
+    /// A token no longer counts.
+    Token(TokenId),
+    /// A tool was registered, changed or removed.
+    Tool(String),
+}
+
+/// What a panic said.
+pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|t| (*t).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "it did not say why".to_owned())
+}
 
 /// The README's Rust is tested like any other example.
 #[cfg(doctest)]

@@ -1,0 +1,168 @@
+//! What comes of a call: one shape for every front door.
+
+use helve_core::args::Coerced;
+use serde_json::{Map, Value, json};
+
+use crate::{ApprovalId, RunId, RunState, ToolError};
+
+/// What a tool gives back when all goes well.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Reply {
+    /// The result.
+    pub data: Value,
+    /// What is to be written into the context, slot by slot.
+    pub writes: Vec<(String, Value)>,
+    /// Files that the run left, beside its result.
+    pub artifacts: Vec<Artifact>,
+    /// How the program ended, where there was one.
+    pub exit_code: Option<i32>,
+}
+
+impl Reply {
+    /// A result and nothing else.
+    pub fn new(data: impl Into<Value>) -> Self {
+        Self {
+            data: data.into(),
+            ..Self::default()
+        }
+    }
+
+    /// The same, with a value for a slot of the context.
+    #[must_use]
+    pub fn write(mut self, slot: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.writes.push((slot.into(), value.into()));
+        self
+    }
+}
+
+impl From<Value> for Reply {
+    fn from(data: Value) -> Self {
+        Self::new(data)
+    }
+}
+
+/// A file that a run left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Artifact {
+    /// Its name in the run's folder.
+    pub name: String,
+    /// How long it is.
+    pub bytes: u64,
+}
+
+/// What came of a call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// The result, or why there is none.
+    pub result: Result<Value, ToolError>,
+    /// What is worth knowing beside it.
+    pub meta: Meta,
+    /// What is to be written into the context; nothing where the call failed.
+    pub writes: Vec<(String, Value)>,
+}
+
+/// What is worth knowing beside a result.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Meta {
+    /// The run; none where the call was refused before there was one.
+    pub run_id: Option<RunId>,
+    /// The tool's canonical name, or the name that was asked for.
+    pub tool: String,
+    /// The version that was called.
+    pub version: Option<String>,
+    /// Where the run stands.
+    pub state: Option<RunState>,
+    /// From the call to the answer, in milliseconds.
+    pub timing_ms: f64,
+    /// The arguments that were repaired.
+    pub coerced: Vec<Coerced>,
+    /// The approval that it waits or waited for.
+    pub approval: Option<ApprovalId>,
+    /// The result goes to the user as it is.
+    pub return_direct: bool,
+    /// How often it was tried, where more than once.
+    pub attempts: u32,
+    /// How the program ended, where there was one.
+    pub exit_code: Option<i32>,
+    /// Files that the run left.
+    pub artifacts: Vec<Artifact>,
+}
+
+impl Answer {
+    /// Whether the tool did what it was asked.
+    pub fn is_ok(&self) -> bool {
+        self.result.is_ok()
+    }
+
+    /// The one shape: `{ok, data, meta, content}` or `{ok, error, meta, content}`.
+    pub fn to_value(&self) -> Value {
+        let mut value = match &self.result {
+            Ok(data) => json!({"ok": true, "data": data}),
+            Err(error) => json!({"ok": false, "error": error_value(error)}),
+        };
+        value["meta"] = self.meta.to_value();
+        value["content"] = json!([{"type": "text", "text": self.text()}]);
+        value
+    }
+
+    /// The answer as a model reads it.
+    pub fn text(&self) -> String {
+        match &self.result {
+            Ok(Value::String(text)) => text.clone(),
+            Ok(data) => data.to_string(),
+            Err(error) => match &error.hint {
+                Some(hint) => format!("{}: {}. {hint}", error.kind, error.message),
+                None => format!("{}: {}", error.kind, error.message),
+            },
+        }
+    }
+}
+
+/// An error in the one shape.
+pub fn error_value(error: &ToolError) -> Value {
+    json!({
+        "type": error.kind.as_str(),
+        "message": error.message,
+        "hint": error.hint,
+        "retryable": error.retryable(),
+    })
+}
+
+impl Meta {
+    fn to_value(&self) -> Value {
+        let mut map = Map::new();
+        let mut put = |key: &str, value: Value| map.insert(key.to_owned(), value);
+        if let Some(id) = &self.run_id {
+            put("run_id", id.as_str().into());
+        }
+        put("tool", self.tool.as_str().into());
+        if let Some(version) = &self.version {
+            put("version", version.as_str().into());
+        }
+        if let Some(state) = self.state {
+            put("state", state.as_str().into());
+        }
+        put("timing_ms", json!(self.timing_ms));
+        if !self.coerced.is_empty() {
+            put("coerced", json!(self.coerced));
+        }
+        if let Some(id) = &self.approval {
+            put("approval_id", id.as_str().into());
+        }
+        if self.return_direct {
+            put("return_direct", true.into());
+        }
+        if self.attempts > 1 {
+            put("attempts", self.attempts.into());
+        }
+        if let Some(code) = self.exit_code {
+            put("exit_code", code.into());
+        }
+        if !self.artifacts.is_empty() {
+            let list = self.artifacts.iter();
+            let list = list.map(|a| json!({"name": a.name, "bytes": a.bytes}));
+            put("artifacts", list.collect());
+        }
+        Value::Object(map)
+    }
+}

@@ -1,0 +1,314 @@
+//! What is kept, and the verbs that change it.
+//!
+//! Every verb is one transaction, and every verb that changes something that
+//! people answer for takes the [`Record`] of it: the change and its entry in the
+//! audit chain are durable together or not at all. Where the change does not
+//! happen (another was first), neither is the entry written. When a verb returns,
+//! what it did survives a crash.
+//!
+//! A store decides nothing: what is allowed is the kernel's business.
+
+#[cfg(any(test, feature = "contract"))]
+pub mod contract;
+mod memory;
+
+use async_trait::async_trait;
+use helve_core::audit::{Entry, Hash, Head};
+use serde_json::{Map, Value, json};
+
+use crate::approval::{Approval, ApprovalState, Decision, Notice};
+use crate::run::{Chunk, Run, RunState};
+use crate::token::Token;
+use crate::{ApprovalId, At, RunId, TokenId};
+
+pub use memory::MemoryStore;
+
+/// Why something was not kept.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The disk is full, gone or read-only; nothing was changed.
+    #[error("the store cannot be written: {0}")]
+    Unwritable(String),
+    /// What is kept cannot be understood.
+    #[error("the store is damaged: {0}")]
+    Damaged(String),
+    /// The store was closed.
+    #[error("the store is closed")]
+    Closed,
+}
+
+/// What happened, for the audit chain.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Record {
+    /// When.
+    pub at: At,
+    /// What: `run.started`, `tool.registered`, ….
+    pub event: &'static str,
+    /// Who did it.
+    pub actor: String,
+    /// The id of the run, tool, approval or token that it is about.
+    pub resource: String,
+    /// All else that is worth knowing.
+    pub details: Map<String, Value>,
+}
+
+impl Record {
+    /// The value that goes into the chain.
+    pub fn to_value(&self) -> Value {
+        let mut value = json!({
+            "at": self.at.to_string(),
+            "event": self.event,
+            "actor": self.actor,
+            "resource": self.resource,
+        });
+        if !self.details.is_empty() {
+            value["details"] = Value::Object(self.details.clone());
+        }
+        value
+    }
+}
+
+/// A version of a tool.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Version {
+    /// The canonical name.
+    pub tool: String,
+    /// The version's number.
+    pub version: semver::Version,
+    /// The hash of the definition and of the programs that it runs.
+    pub hash: Hash,
+    /// The canonical definition.
+    pub definition: Value,
+    /// What the executor said of the programs behind it when it was registered.
+    pub fingerprint: Option<Value>,
+    /// Who made it.
+    pub by: String,
+    /// When.
+    pub at: At,
+    /// Why, in their words.
+    pub why: Option<String>,
+}
+
+/// A tool as it is registered now.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Registered {
+    /// The version that is called.
+    pub current: Version,
+    /// Whether it can be called.
+    pub enabled: bool,
+    /// Where it came from: `api`, or the file's path from the workspace.
+    pub source: String,
+}
+
+/// A key under which a caller repeats a call without repeating its effect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IdempotencyKey {
+    /// Whose key.
+    pub owner: String,
+    /// The key.
+    pub key: String,
+    /// The hash of what was asked with it.
+    pub body: Hash,
+}
+
+/// What came of opening a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Opened {
+    /// It is open.
+    New,
+    /// The key was used for the same call before: this run.
+    Same(RunId),
+    /// The key was used for another call.
+    KeyTaken,
+}
+
+/// What came of a decision.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Decided {
+    /// It counts; the approval as it stands now.
+    Counted(Approval),
+    /// Somebody was first, or it was too late: the approval as it stands.
+    Closed(Approval),
+    /// This person has spoken before.
+    Twice(Approval),
+    /// There is no such approval.
+    Unknown,
+}
+
+/// How a run goes from one state to another.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Move {
+    /// The run.
+    pub run: RunId,
+    /// The states in which it may be.
+    pub from: &'static [RunState],
+    /// The state that it gets.
+    pub to: RunState,
+    /// When.
+    pub at: At,
+    /// How the program ended.
+    pub exit_code: Option<i32>,
+    /// The answer, where it ends.
+    pub answer: Option<Value>,
+    /// What becomes of its approval, if that is still open (pending or approved).
+    pub approval: Option<ApprovalState>,
+}
+
+/// Which runs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RunFilter {
+    /// Of this tool.
+    pub tool: Option<String>,
+    /// In this state.
+    pub state: Option<RunState>,
+    /// Of these owners, or of agents under them.
+    pub owner: Option<String>,
+    /// Older than this run.
+    pub before: Option<RunId>,
+}
+
+/// Which entries of the record.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AuditFilter {
+    /// About this run, tool, approval or token.
+    pub resource: Option<String>,
+    /// By this actor.
+    pub actor: Option<String>,
+    /// Of this event.
+    pub event: Option<String>,
+    /// Not before.
+    pub since: Option<At>,
+    /// Before.
+    pub until: Option<At>,
+    /// After this number.
+    pub after: u64,
+}
+
+/// What a hub keeps.
+#[async_trait]
+pub trait Store: Send + Sync {
+    /// All tools that are registered and not removed, by name.
+    async fn tools(&self) -> Result<Vec<Registered>, StoreError>;
+
+    /// Makes a version the current one of its tool. Registers the tool, or brings
+    /// a removed one back, where there is none; whether it is enabled stays as it
+    /// was, and is `enabled` for a new one. A version of the same number must not
+    /// exist: then nothing changes and the answer is `false`.
+    async fn add_version(
+        &self,
+        version: Version,
+        source: String,
+        enabled: bool,
+        record: Record,
+    ) -> Result<bool, StoreError>;
+
+    /// All versions of a tool, oldest first; those of a removed one as well.
+    async fn versions(&self, tool: &str) -> Result<Vec<Version>, StoreError>;
+
+    /// Makes an old version current again; `false` where the tool is not
+    /// registered or has no such version.
+    async fn select_version(
+        &self,
+        tool: &str,
+        version: &semver::Version,
+        record: Record,
+    ) -> Result<bool, StoreError>;
+
+    /// Enables or disables; `false` where there is no such tool or nothing changes.
+    async fn set_enabled(
+        &self,
+        tool: &str,
+        enabled: bool,
+        record: Record,
+    ) -> Result<bool, StoreError>;
+
+    /// Removes a tool; its versions stay. `false` where there is none.
+    async fn remove_tool(&self, tool: &str, record: Record) -> Result<bool, StoreError>;
+
+    /// Opens a run in the state that it has, with the approval that it waits for.
+    /// With a key that was used before, nothing is opened.
+    async fn open_run(
+        &self,
+        run: Run,
+        approval: Option<Approval>,
+        key: Option<IdempotencyKey>,
+        record: Record,
+    ) -> Result<Opened, StoreError>;
+
+    /// Moves a run; `false` where it is in none of the states, and then nothing changes.
+    /// A run that becomes `running` gets its start, one that is over its end.
+    async fn move_run(&self, step: Move, record: Record) -> Result<bool, StoreError>;
+
+    /// Spends an approval that was granted for exactly `bound` and has not expired
+    /// at `at`, and sets its run running. For any approval, at most one caller ever
+    /// gets `true`.
+    async fn spend_approval(
+        &self,
+        id: &ApprovalId,
+        bound: Hash,
+        at: At,
+        record: Record,
+    ) -> Result<bool, StoreError>;
+
+    /// A run.
+    async fn run(&self, id: &RunId) -> Result<Option<Run>, StoreError>;
+
+    /// Runs, newest first.
+    async fn runs(&self, filter: RunFilter, limit: usize) -> Result<Vec<Run>, StoreError>;
+
+    /// Keeps what a run wrote. Not on the record, and durable with the next verb that is.
+    async fn append_chunks(&self, run: &RunId, chunks: Vec<Chunk>) -> Result<(), StoreError>;
+
+    /// What a run wrote, after that number.
+    async fn chunks(&self, run: &RunId, after: u64, limit: usize)
+    -> Result<Vec<Chunk>, StoreError>;
+
+    /// Adds what somebody said about an approval that is pending and has not
+    /// expired at the decision's time. A denial denies it; the approval that makes
+    /// `needed` grants it, until `granted_until`. The run of a denied one stays
+    /// for the kernel to move.
+    async fn decide(
+        &self,
+        id: &ApprovalId,
+        decision: Decision,
+        granted_until: At,
+        record: Record,
+    ) -> Result<Decided, StoreError>;
+
+    /// An approval.
+    async fn approval(&self, id: &ApprovalId) -> Result<Option<Approval>, StoreError>;
+
+    /// Approvals, newest first.
+    async fn approvals(
+        &self,
+        state: Option<ApprovalState>,
+        before: Option<ApprovalId>,
+        limit: usize,
+    ) -> Result<Vec<Approval>, StoreError>;
+
+    /// Whether somebody was told of an approval.
+    async fn set_notice(
+        &self,
+        id: &ApprovalId,
+        notice: Notice,
+        record: Record,
+    ) -> Result<bool, StoreError>;
+
+    /// Keeps a token.
+    async fn add_token(&self, token: Token, record: Record) -> Result<(), StoreError>;
+
+    /// All tokens, revoked ones as well, oldest first.
+    async fn tokens(&self) -> Result<Vec<Token>, StoreError>;
+
+    /// Revokes a token; `false` where there is none or it was before.
+    async fn revoke_token(&self, id: &TokenId, at: At, record: Record) -> Result<bool, StoreError>;
+
+    /// Adds an entry that goes with no other change.
+    async fn record(&self, record: Record) -> Result<(), StoreError>;
+
+    /// Entries of the record, oldest first.
+    async fn audit(&self, filter: AuditFilter, limit: usize) -> Result<Vec<Entry>, StoreError>;
+
+    /// Where the chain stands.
+    async fn audit_head(&self) -> Result<Head, StoreError>;
+}
