@@ -41,6 +41,11 @@ impl Ctx {
         self.0.principal.as_deref()
     }
 
+    /// The same keys, to be filled further.
+    pub fn to_builder(&self) -> CtxBuilder {
+        CtxBuilder(Known::clone(&self.0))
+    }
+
     /// What stands under a custom key.
     pub fn get(&self, key: &str) -> Option<&Value> {
         self.0.keys.get(key)

@@ -16,6 +16,8 @@ pub struct ToolError {
     pub message: String,
     /// What to do about it.
     pub hint: Option<String>,
+    /// How the program ended, where there was one.
+    pub exit_code: Option<i32>,
 }
 
 /// What sort of failure.
@@ -101,6 +103,7 @@ impl ToolError {
             kind,
             message: message.into(),
             hint: None,
+            exit_code: None,
         }
     }
 
@@ -120,6 +123,13 @@ impl ToolError {
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
+        self
+    }
+
+    /// The same, with how the program ended.
+    #[must_use]
+    pub fn with_exit_code(mut self, code: i32) -> Self {
+        self.exit_code = Some(code);
         self
     }
 

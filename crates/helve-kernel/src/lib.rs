@@ -30,15 +30,18 @@ extern crate self as helve_kernel;
 
 mod answer;
 mod approval;
+mod call;
 mod clock;
 mod ctx;
 mod error;
 mod executor;
 mod filter;
 mod id;
+mod kernel;
 mod logs;
 mod principal;
 mod private;
+mod registry;
 mod run;
 mod schema;
 pub mod store;
@@ -48,6 +51,7 @@ mod toolset;
 
 pub use answer::{Answer, Artifact, Meta, Reply, error_value};
 pub use approval::{Approval, ApprovalState, Decision, Notice, Verdict};
+pub use call::{Call, Wait};
 pub use clock::{At, Clock, SystemClock};
 pub use ctx::{Ctx, CtxBuilder};
 pub use error::{ErrorKind, ToolError};
@@ -56,8 +60,13 @@ pub use filter::{Filter, Next, Passing};
 pub use helve_core;
 pub use helve_core::{ToolDef, ToolName};
 pub use helve_macros::tool;
+pub use kernel::{
+    ApprovalRules, Batch, Builder, Conflict, Kernel, NewToken, Notifier, OpenError, Outcome,
+    Registration, run_answer,
+};
 pub use id::{ApprovalId, RunId, TokenId};
 pub use principal::{Permission, Principal, PrincipalKind};
+pub use registry::{Entry, RegistryError};
 pub use run::{Chunk, Run, RunState, Stream};
 pub use store::{MemoryStore, Store, StoreError};
 pub use token::{Secret, Token};

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use helve_core::marked::redact;
 use tokio::sync::{broadcast, mpsc};
 
 use crate::clock::Steady;
@@ -61,10 +62,6 @@ impl Logs {
             let _ = self.sender.send((stream, bytes)).await;
         }
     }
-}
-
-fn redact<'t>(text: &'t str, _: &[String]) -> std::borrow::Cow<'t, str> {
-    text.into()
 }
 
 /// The bytes without the secrets that the call was given.

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::ToolError;
+use crate::{Reply, ToolError};
 use crate::schema;
 
 /// A name that the macro has found canonical.
@@ -93,15 +93,23 @@ impl<T: DeserializeOwned + JsonSchema> Arguments for T {}
     note = "derive `serde::Serialize` for `{Self}`"
 )]
 pub trait Answerable {
-    /// The answer as JSON.
-    fn json(self) -> Result<Value, ToolError>;
+    /// The answer.
+    fn reply(self) -> Result<Reply, ToolError>;
 }
 
 #[diagnostic::do_not_recommend]
 impl<T: Serialize> Answerable for T {
-    fn json(self) -> Result<Value, ToolError> {
+    fn reply(self) -> Result<Reply, ToolError> {
         serde_json::to_value(self)
+            .map(Reply::new)
             .map_err(|e| ToolError::internal(format!("the result cannot be written as JSON: {e}")))
+    }
+}
+
+/// A tool that writes into the context says so itself.
+impl Answerable for Reply {
+    fn reply(self) -> Result<Reply, ToolError> {
+        Ok(self)
     }
 }
 
@@ -147,13 +155,13 @@ impl<T: JsonSchema> Described for T {
 pub struct Answer<T>(pub T);
 
 impl<T, E> Answer<Result<T, E>> {
-    /// The answer as JSON.
-    pub fn give(self) -> Result<Value, ToolError>
+    /// The answer.
+    pub fn give(self) -> Result<Reply, ToolError>
     where
         T: Answerable,
         E: Failure,
     {
-        self.0.map_err(Failure::told)?.json()
+        self.0.map_err(Failure::told)?.reply()
     }
 }
 
@@ -162,8 +170,8 @@ pub trait Plain {
     /// Its type.
     type Given;
 
-    /// The answer as JSON.
-    fn give(self) -> Result<Value, ToolError>
+    /// The answer.
+    fn give(self) -> Result<Reply, ToolError>
     where
         Self::Given: Answerable;
 }
@@ -171,11 +179,11 @@ pub trait Plain {
 impl<T> Plain for Answer<T> {
     type Given = T;
 
-    fn give(self) -> Result<Value, ToolError>
+    fn give(self) -> Result<Reply, ToolError>
     where
         T: Answerable,
     {
-        self.0.json()
+        self.0.reply()
     }
 }
 

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use helve_core::ToolDef;
 use serde_json::Value;
 
-use crate::{Ctx, ToolError};
+use crate::{Ctx, Reply, ToolError};
 
 /// What a [`Handler`] gives back at once, and its result later.
-pub type HandlerFuture = Pin<Box<dyn Future<Output = Result<Value, ToolError>> + Send>>;
+pub type HandlerFuture = Pin<Box<dyn Future<Output = Result<Reply, ToolError>> + Send>>;
 
 /// The function behind a tool. It gets arguments that nobody has checked: only
 /// the path of a call does that, and only it should call a handler.
@@ -28,13 +28,27 @@ pub struct Tool {
 impl Tool {
     /// Puts a function behind a definition, for tools whose arguments are known
     /// only at run time. [`tool`](crate::tool) writes both.
-    pub fn new<F, Fut>(def: ToolDef, run: F) -> Self
+    pub fn new<F, Fut, R>(def: ToolDef, run: F) -> Self
     where
         F: Fn(Ctx, Value) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<Value, ToolError>> + Send + 'static,
+        Fut: Future<Output = Result<R, ToolError>> + Send + 'static,
+        R: Into<Reply>,
     {
-        let handler: Handler = Arc::new(move |ctx, args| Box::pin(run(ctx, args)));
+        let handler: Handler = Arc::new(move |ctx, args| {
+            let running = run(ctx, args);
+            Box::pin(async move { running.await.map(Into::into) })
+        });
         Self { def, handler }
+    }
+
+    /// The same for a function that needs no context.
+    pub fn of_args<F, Fut, R>(def: ToolDef, run: F) -> Self
+    where
+        F: Fn(Value) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<R, ToolError>> + Send + 'static,
+        R: Into<Reply>,
+    {
+        Self::new(def, move |_, args| run(args))
     }
 }
 

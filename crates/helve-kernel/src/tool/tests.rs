@@ -41,5 +41,5 @@ pub(crate) fn sound<T: DefineTool>() -> ToolDef {
 fn call<T: DefineTool>(args: Value) -> Result<Value, ToolError> {
     sound::<T>();
     let ctx = Ctx::builder().principal("ann").build();
-    block_on((T::tool().handler)(ctx, args))
+    block_on((T::tool().handler)(ctx, args)).map(|reply| reply.data)
 }

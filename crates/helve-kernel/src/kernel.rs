@@ -1,0 +1,485 @@
+//! The one path that every tool call takes, and all that is decided around it.
+//!
+//! [`Kernel::call`] resolves, validates, checks paths, asks policy, waits for
+//! people where it must, passes the filters, records, runs, records again.
+//! Executors run only against a [`Permit`](crate::Permit), and only this module
+//! makes one.
+//!
+//! - *Record before effect.* No record, no permit; no permit, no run.
+//! - *A run outlives its caller.* Once begun it goes on when the caller is gone, and
+//!   its end is recorded.
+//! - *What is not sure is refused.* A panic in a check is a refusal.
+
+mod approve;
+mod authorize;
+mod batch;
+mod execute;
+mod manage;
+mod pass;
+mod paths;
+mod recover;
+mod reply;
+mod tokens;
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use helve_core::ToolDef;
+use helve_core::audit::Hash;
+use helve_core::catalog::{Catalog, TooSmall};
+use helve_core::def::ExecutorKind;
+use helve_core::dialect::{Dialect, EncodeError, Encoded, Strictness};
+use helve_core::policy::{Pattern, Policy};
+use serde_json::{Map, Value};
+use tokio::sync::broadcast;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::clock::Steady;
+use crate::registry::{Behind, Registry};
+use crate::store::{AuditFilter, Record};
+use crate::{
+    Approval, At, Change, Clock, Entry, Executor, Filter, MemoryStore, RegistryError, RunId, Store,
+    StoreError, SystemClock, Token, Tool, ToolError, Toolset,
+};
+
+pub use batch::{Batch, Conflict};
+pub use manage::{Outcome, Registration};
+pub use recover::run_answer;
+pub use tokens::NewToken;
+
+/// How approvals are asked for and granted.
+#[derive(Debug, Clone)]
+pub struct ApprovalRules {
+    /// How long a question stays open.
+    pub ask_for: Duration,
+    /// How long a granted one may wait to be used.
+    pub grant_for: Duration,
+    /// Who may decide, by owner; `None` is every person with the right, an empty
+    /// list is nobody.
+    pub approvers: Option<Vec<Pattern>>,
+}
+
+impl Default for ApprovalRules {
+    fn default() -> Self {
+        Self {
+            ask_for: Duration::from_secs(60 * 60),
+            grant_for: Duration::from_secs(10 * 60),
+            approvers: None,
+        }
+    }
+}
+
+/// Tells people that they are asked.
+#[async_trait]
+pub trait Notifier: Send + Sync {
+    /// Tells of an approval; why not, if it cannot.
+    async fn asked(&self, approval: &Approval) -> Result<(), String>;
+}
+
+/// The kernel. A clone is the same kernel.
+#[derive(Clone)]
+pub struct Kernel {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    store: Arc<dyn Store>,
+    clock: Arc<Steady>,
+    registry: RwLock<Registry>,
+    policy: RwLock<Arc<Policy>>,
+    executors: HashMap<ExecutorKind, Arc<dyn Executor>>,
+    filters: Vec<Arc<dyn Filter>>,
+    approvals: ApprovalRules,
+    notifier: Option<Arc<dyn Notifier>>,
+    root: PathBuf,
+    artifacts: Option<PathBuf>,
+    secret_key: [u8; 32],
+    output_limit: usize,
+    changes: broadcast::Sender<Change>,
+    tokens: RwLock<HashMap<Hash, Token>>,
+    /// What runs now, with the switch that stops it.
+    running: Mutex<HashMap<RunId, Stop>>,
+    /// Calls that wait for people, as they were asked: with their secrets.
+    waiting: Mutex<BTreeMap<RunId, pass::Ready>>,
+    /// Registrations go one by one, so that no two make the same version.
+    registering: tokio::sync::Mutex<()>,
+    tasks: TaskTracker,
+    closing: CancellationToken,
+}
+
+#[derive(Clone)]
+struct Stop {
+    token: CancellationToken,
+    by: Arc<Mutex<Option<String>>>,
+}
+
+/// Why a kernel could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// What is kept cannot be read or written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A tool that was kept cannot be registered again.
+    #[error("a registered tool cannot be loaded: {0}")]
+    Tool(String),
+    /// The machine has no random numbers.
+    #[error("the system gives no random numbers: {0}")]
+    Random(String),
+}
+
+/// Puts a kernel together.
+#[must_use]
+pub struct Builder {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    policy: Policy,
+    executors: HashMap<ExecutorKind, Arc<dyn Executor>>,
+    filters: Vec<Arc<dyn Filter>>,
+    approvals: ApprovalRules,
+    notifier: Option<Arc<dyn Notifier>>,
+    root: PathBuf,
+    artifacts: Option<PathBuf>,
+    secret_key: Option<[u8; 32]>,
+    output_limit: usize,
+}
+
+/// How long a result may be before it goes to an artifact.
+const OUTPUT_LIMIT: usize = 128 * 1024;
+
+impl Builder {
+    /// Where things are kept; in memory if nothing is said.
+    pub fn store(mut self, store: Arc<dyn Store>) -> Self {
+        self.store = store;
+        self
+    }
+
+    /// What time it is; the machine's if nothing is said.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// The rules; without any, risk decides.
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// Who runs tools of a kind.
+    pub fn executor(mut self, kind: ExecutorKind, executor: Arc<dyn Executor>) -> Self {
+        self.executors.insert(kind, executor);
+        self
+    }
+
+    /// A filter around every call, inside those before it.
+    pub fn filter(mut self, filter: Arc<dyn Filter>) -> Self {
+        self.filters.push(filter);
+        self
+    }
+
+    /// How approvals are asked for and granted.
+    pub fn approvals(mut self, rules: ApprovalRules) -> Self {
+        self.approvals = rules;
+        self
+    }
+
+    /// Who tells people that they are asked.
+    pub fn notifier(mut self, notifier: Arc<dyn Notifier>) -> Self {
+        self.notifier = Some(notifier);
+        self
+    }
+
+    /// The workspace: the root of every relative path. The current folder if nothing is said.
+    pub fn root(mut self, root: impl Into<PathBuf>) -> Self {
+        self.root = root.into();
+        self
+    }
+
+    /// The folder for what runs leave; without it, long results are cut.
+    pub fn artifacts(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.artifacts = Some(folder.into());
+        self
+    }
+
+    /// The key of the HMACs that stand for secrets on the record; by chance if nothing is said.
+    pub fn secret_key(mut self, key: [u8; 32]) -> Self {
+        self.secret_key = Some(key);
+        self
+    }
+
+    /// How many bytes of a result come back before it goes to an artifact.
+    pub fn output_limit(mut self, bytes: usize) -> Self {
+        self.output_limit = bytes;
+        self
+    }
+
+    /// Opens the kernel: loads what is kept, and settles what a crash left open.
+    pub async fn open(self) -> Result<Kernel, OpenError> {
+        let last = AuditFilter {
+            after: self.store.audit_head().await?.seq.saturating_sub(1),
+            ..AuditFilter::default()
+        };
+        let last = self.store.audit(last, 1).await?;
+        let floor = last.first().and_then(|e| At::parse(e.record["at"].as_str()?));
+        let kernel = self.build(floor.unwrap_or(At(0)))?;
+        kernel.load().await?;
+        kernel.settle().await?;
+        Ok(kernel)
+    }
+
+    fn build(self, floor: At) -> Result<Kernel, OpenError> {
+        let secret_key = match self.secret_key {
+            Some(key) => key,
+            None => {
+                let mut key = [0; 32];
+                getrandom::fill(&mut key).map_err(|e| OpenError::Random(e.to_string()))?;
+                key
+            }
+        };
+        // A root that is not there holds no path, so every path is refused.
+        let root = std::path::absolute(&self.root).unwrap_or(self.root);
+        let root = std::fs::canonicalize(&root).unwrap_or(root);
+        Ok(Kernel {
+            inner: Arc::new(Inner {
+                store: self.store,
+                clock: Arc::new(Steady::new(self.clock, floor)),
+                registry: RwLock::default(),
+                policy: RwLock::new(Arc::new(self.policy)),
+                executors: self.executors,
+                filters: self.filters,
+                approvals: self.approvals,
+                notifier: self.notifier,
+                root,
+                artifacts: self.artifacts,
+                secret_key,
+                output_limit: self.output_limit,
+                changes: broadcast::channel(1024).0,
+                tokens: RwLock::default(),
+                running: Mutex::default(),
+                waiting: Mutex::default(),
+                registering: tokio::sync::Mutex::default(),
+                tasks: TaskTracker::new(),
+                closing: CancellationToken::new(),
+            }),
+        })
+    }
+}
+
+impl Kernel {
+    /// Begins a kernel.
+    pub fn builder() -> Builder {
+        Builder {
+            store: Arc::new(MemoryStore::default()),
+            clock: Arc::new(SystemClock),
+            policy: Policy::default(),
+            executors: HashMap::new(),
+            filters: Vec::new(),
+            approvals: ApprovalRules::default(),
+            notifier: None,
+            root: PathBuf::from("."),
+            artifacts: None,
+            secret_key: None,
+            output_limit: OUTPUT_LIMIT,
+        }
+    }
+
+    /// A kernel that keeps everything in memory.
+    pub fn new() -> Result<Self, OpenError> {
+        Self::builder().build(At(0))
+    }
+
+    /// Adds a tool written in Rust.
+    pub fn add_tool(&self, tool: Tool) -> Result<(), RegistryError> {
+        self.add_tools([tool])
+    }
+
+    /// Adds tools: all of them, or none.
+    pub fn add_tools(&self, tools: impl IntoIterator<Item = Tool>) -> Result<(), RegistryError> {
+        let mut entries: Vec<Arc<Entry>> = Vec::new();
+        for tool in tools {
+            let version = tool.def.version.clone();
+            entries.push(Arc::new(Entry::new(
+                Arc::new(tool.def),
+                version.unwrap_or(semver::Version::new(1, 0, 0)),
+                CODE.to_owned(),
+                None,
+                Behind::Handler(tool.handler),
+            )?));
+        }
+        let mut registry = write(&self.inner.registry);
+        let mut added: Vec<String> = Vec::new();
+        for entry in entries {
+            let name = entry.def.name.to_string();
+            let taken = registry.find(&name).is_some_and(|e| e.def.name.as_str() == name);
+            let put = match taken {
+                true => Err(RegistryError::NameTaken {
+                    tool: name.clone(),
+                    name: name.clone(),
+                    holder: name.clone(),
+                }),
+                false => registry.put(entry),
+            };
+            match put {
+                Ok(()) => added.push(name),
+                Err(error) => {
+                    for name in &added {
+                        registry.remove(name);
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the tools of a set.
+    pub fn add_toolset(&self, toolset: Toolset) -> Result<(), RegistryError> {
+        self.add_tools(toolset.into_tools())
+    }
+
+    /// The tool that answers to a name.
+    pub fn find(&self, name: &str) -> Option<Arc<Entry>> {
+        read(&self.inner.registry).find(name).cloned()
+    }
+
+    /// The tool that answers to a name, or an error with the nearest names.
+    pub fn resolve(&self, name: &str) -> Result<Arc<Entry>, ToolError> {
+        read(&self.inner.registry).resolve(name)
+    }
+
+    /// All tools, by name.
+    pub fn tools(&self) -> Vec<Arc<Entry>> {
+        read(&self.inner.registry).all().cloned().collect()
+    }
+
+    /// The tools with a tag, by name.
+    pub fn by_tag(&self, tag: &str) -> Vec<Arc<Entry>> {
+        let mut tools = self.tools();
+        tools.retain(|e| e.def.tags.iter().any(|t| t == tag));
+        tools
+    }
+
+    /// The tools of a group, by name.
+    pub fn by_group(&self, group: &str) -> Vec<Arc<Entry>> {
+        let mut tools = self.tools();
+        tools.retain(|e| e.def.name.group() == Some(group));
+        tools
+    }
+
+    /// The enabled tools as a vendor wants them.
+    pub fn specs(
+        &self,
+        dialect: &Dialect,
+        strictness: Strictness,
+    ) -> Result<Vec<Encoded>, EncodeError> {
+        let tools = self.tools();
+        let enabled = tools.iter().filter(|e| e.enabled);
+        enabled
+            .map(|e| helve_core::dialect::encode(&e.def, dialect, strictness))
+            .collect()
+    }
+
+    /// The enabled tools in one line each, within a budget of tokens.
+    pub fn catalog(&self, budget: usize) -> Result<Catalog, TooSmall> {
+        let tools = self.tools();
+        let enabled: Vec<&ToolDef> = tools.iter().filter(|e| e.enabled).map(|e| &*e.def).collect();
+        helve_core::catalog::catalog(&enabled, budget)
+    }
+
+    /// The rules that hold now.
+    pub fn policy(&self) -> Arc<Policy> {
+        read(&self.inner.policy).clone()
+    }
+
+    /// Puts other rules in place, for every call from now on.
+    pub fn set_policy(&self, policy: Policy) {
+        *write(&self.inner.policy) = Arc::new(policy);
+    }
+
+    /// Where things are kept. Whoever changes something there goes past the kernel.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.inner.store
+    }
+
+    /// The root of every relative path.
+    pub fn root(&self) -> &Path {
+        &self.inner.root
+    }
+
+    /// The folder of what a run left.
+    pub fn artifacts(&self, run: &RunId) -> Option<PathBuf> {
+        Some(self.inner.artifacts.as_ref()?.join(run.as_str()))
+    }
+
+    /// Now; never earlier than before.
+    pub fn now(&self) -> At {
+        self.inner.clock.now()
+    }
+
+    /// Tells of everything that changes from now on.
+    pub fn changes(&self) -> broadcast::Receiver<Change> {
+        self.inner.changes.subscribe()
+    }
+
+    /// Lets what runs come to its end, for at most that long; then stops it.
+    pub async fn close(&self, grace: Duration) {
+        self.inner.closing.cancel();
+        self.inner.tasks.close();
+        if tokio::time::timeout(grace, self.inner.tasks.wait()).await.is_err() {
+            for stop in lock(&self.inner.running).values() {
+                *lock(&stop.by) = Some("the hub, which is stopping".to_owned());
+                stop.token.cancel();
+            }
+            self.inner.tasks.wait().await;
+        }
+    }
+
+    fn told(&self, change: Change) {
+        // Nobody may be watching.
+        let _ = self.inner.changes.send(change);
+    }
+
+    fn entry_of(&self, actor: &str, event: &'static str, resource: &str) -> Record {
+        Record {
+            at: self.now(),
+            event,
+            actor: actor.to_owned(),
+            resource: resource.to_owned(),
+            details: Map::new(),
+        }
+    }
+}
+
+/// The source of tools written in Rust.
+const CODE: &str = "code";
+
+impl Record {
+    pub(crate) fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
+        let value = value.into();
+        if !value.is_null() {
+            self.details.insert(key.to_owned(), value);
+        }
+        self
+    }
+}
+
+// A panic while one of these locks is held cannot leave half a change behind: each
+// holds a map that is changed by single operations.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn read<T>(lock: &RwLock<T>) -> std::sync::RwLockReadGuard<'_, T> {
+    lock.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn write<T>(lock: &RwLock<T>) -> std::sync::RwLockWriteGuard<'_, T> {
+    lock.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests;

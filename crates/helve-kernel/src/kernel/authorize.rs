@@ -1,0 +1,76 @@
+//! Whether a principal may call a tool at all, and what the rules say.
+
+use helve_core::def::Risk;
+use helve_core::policy::{Call, Decision, Effect};
+use serde_json::{Map, Value};
+
+use super::{Kernel, paths};
+use crate::{Entry, Permission, Principal, ToolError};
+
+/// Permission, scope and ceiling: what a token allows before any rule is asked.
+pub(super) fn permitted(principal: &Principal, entry: &Entry) -> Result<(), ToolError> {
+    principal.require(Permission::ToolExecute)?;
+    let name = entry.def.name.as_str();
+    if !principal.reaches(name) {
+        let error = ToolError::permission(format!("`{name}` is outside the scopes of the token"));
+        return Err(error.with_hint("use a token whose scopes match it"));
+    }
+    // A tool that does not say counts as the most dangerous.
+    let risk = entry.def.risk.unwrap_or(Risk::Write);
+    if risk > principal.max_risk {
+        let (risk, most) = (risk.as_str(), principal.max_risk.as_str());
+        return Err(ToolError::permission(format!(
+            "`{name}` has risk `{risk}`, and the token allows at most `{most}`"
+        )));
+    }
+    Ok(())
+}
+
+impl Kernel {
+    /// What the rules say. Rules about paths are held against the resolved ones, in
+    /// both spellings that an operator may have used: from the root, and absolute.
+    pub(super) fn decide_call(
+        &self,
+        entry: &Entry,
+        principal: &Principal,
+        args: &Map<String, Value>,
+        resolved: &Map<String, Value>,
+    ) -> Decision {
+        let policy = self.policy();
+        let decide = |args: &Map<String, Value>| {
+            policy.decide(&Call {
+                tool: entry.def.name.as_str(),
+                risk: entry.def.risk,
+                principal: &principal.owner,
+                args,
+            })
+        };
+        if !entry.has_paths {
+            return decide(args);
+        }
+        let relative = paths::from_root(&self.inner.root, &entry.def, resolved);
+        strictest(decide(&relative), decide(resolved))
+    }
+}
+
+/// The strictest of two that a rule decided; a default only if both are.
+fn strictest(one: Decision, other: Decision) -> Decision {
+    let weight = |d: &Decision| (d.rule.is_some(), d.effect);
+    match (one.rule.is_some(), other.rule.is_some()) {
+        (true, true) if other.effect > one.effect => other,
+        (true, true) => one,
+        _ if weight(&other) > weight(&one) => other,
+        _ => one,
+    }
+}
+
+/// Whether a decision lets a call run that was approved before.
+pub(super) fn still_open(decision: &Decision) -> Result<(), ToolError> {
+    match decision.effect {
+        Effect::Deny => Err(ToolError::denied(format!(
+            "the policy denies it now: {}",
+            decision.reason
+        ))),
+        Effect::Allow | Effect::Ask => Ok(()),
+    }
+}

@@ -1,0 +1,371 @@
+//! The registry as its operators see it: register, change, enable, roll back, remove.
+//!
+//! A definition and the programs behind it are one version. Whatever changes them,
+//! a call of the API or an edited file, makes a new one, and nothing that was
+//! approved for the old one counts for the new.
+
+use std::sync::Arc;
+
+use helve_core::def::Risk;
+use helve_core::lint::{self, Severity};
+use serde_json::Value;
+
+use super::approve::broken;
+use super::{CODE, Kernel, read, recover, write};
+use crate::registry::version_hash;
+use crate::store::{Registered, Version};
+use crate::{Change, Entry, Permission, Principal, PrincipalKind, ToolDef, ToolError};
+
+/// How a definition is put into the registry.
+#[derive(Debug, Clone)]
+pub struct Registration {
+    /// The definition.
+    pub def: ToolDef,
+    /// Where it comes from: `api`, or the path of a file.
+    pub source: String,
+    /// Why, in the words of whoever does it.
+    pub why: Option<String>,
+    /// Whether a tool of that name may be there already.
+    pub replace: bool,
+}
+
+/// What came of a registration.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// The tool as it can be called now.
+    pub entry: Arc<Entry>,
+    /// Whether anything is different from before.
+    pub changed: bool,
+    /// What its author may want to know.
+    pub warnings: Vec<String>,
+}
+
+impl Kernel {
+    /// Registers a tool, or a new version of it. The same definition again changes nothing.
+    pub async fn register(
+        &self,
+        who: &Principal,
+        new: Registration,
+    ) -> Result<Outcome, ToolError> {
+        who.require(Permission::ToolRegister)?;
+        let name = new.def.name.to_string();
+        self.in_reach(who, &name)?;
+        let _one = self.inner.registering.lock().await;
+        let before = self.find(&name).filter(|e| e.def.name.as_str() == name);
+        self.replaceable(before.as_deref(), &new)?;
+        let mut warnings = linted(&new.def)?;
+        let fingerprint = self.inspect(&new.def, &mut warnings).await?;
+        let history = self.history(&name).await?;
+        self.risk_kept(who, &new.def, history.last(), &new.source)?;
+
+        let mut def = new.def;
+        if let Some(before) = &before {
+            let wanted = def.version.clone();
+            def.version = Some(before.version.clone());
+            let same = version_hash(&def.to_value(), fingerprint.as_ref()) == before.hash
+                && wanted.as_ref().is_none_or(|v| *v == before.version);
+            if same {
+                let entry = before.clone();
+                return Ok(Outcome { entry, changed: false, warnings });
+            }
+            def.version = wanted;
+        }
+        let version = number(&def, &history, new.source == API)?;
+        def.version = Some(version.clone());
+        let definition = def.to_value();
+        let kept = Registered {
+            enabled: before.as_ref().map_or(def.enabled, |b| {
+                if b.def.enabled == def.enabled { b.enabled } else { def.enabled }
+            }),
+            source: new.source,
+            current: Version {
+                tool: name.clone(),
+                version,
+                hash: version_hash(&definition, fingerprint.as_ref()),
+                definition,
+                fingerprint,
+                by: who.owner.clone(),
+                at: self.now(),
+                why: new.why,
+            },
+        };
+        let entry = recover::entry(kept.clone()).map_err(ToolError::validation)?;
+        let entry = Arc::new(entry);
+        read(&self.inner.registry)
+            .check(&entry)
+            .map_err(|e| ToolError::conflict(e.to_string()))?;
+        self.keep(who, &kept, before.as_deref()).await?;
+        let put = write(&self.inner.registry).put(entry.clone());
+        put.map_err(|e| ToolError::conflict(e.to_string()))?;
+        self.told(Change::Tool(name));
+        Ok(Outcome { entry, changed: true, warnings })
+    }
+
+    async fn keep(
+        &self,
+        who: &Principal,
+        kept: &Registered,
+        before: Option<&Entry>,
+    ) -> Result<(), ToolError> {
+        let version = &kept.current;
+        let event = match before {
+            Some(_) => "tool.changed",
+            None => "tool.registered",
+        };
+        let record = self
+            .entry_of(&who.owner, event, &version.tool)
+            .with("version", version.version.to_string())
+            .with("hash", version.hash.to_string())
+            .with("before", before.map(|b| b.hash.to_string()))
+            .with("risk", version.definition.get("risk").cloned().unwrap_or(Value::Null))
+            .with("source", kept.source.as_str())
+            .with("why", version.why.clone());
+        let (name, enabled) = (version.tool.clone(), kept.enabled);
+        let store = &self.inner.store;
+        let added = store.add_version(version.clone(), kept.source.clone(), enabled, record).await;
+        if !added.map_err(|e| broken(&e))? {
+            return Err(ToolError::conflict("another registration of the same version was first"));
+        }
+        if before.is_some_and(|b| b.enabled != enabled) {
+            self.store_enabled(who, &name, enabled).await?;
+        }
+        Ok(())
+    }
+
+    /// Enables or disables a tool. To say what is already so is no error.
+    pub async fn set_enabled(
+        &self,
+        who: &Principal,
+        name: &str,
+        enabled: bool,
+    ) -> Result<Arc<Entry>, ToolError> {
+        let entry = self.managed(who, name)?;
+        if entry.enabled == enabled {
+            return Ok(entry);
+        }
+        let name = entry.def.name.to_string();
+        if entry.source != CODE {
+            self.store_enabled(who, &name, enabled).await?;
+        }
+        self.swap(&name, |e| e.enabled = enabled)
+    }
+
+    async fn store_enabled(
+        &self,
+        who: &Principal,
+        name: &str,
+        enabled: bool,
+    ) -> Result<(), ToolError> {
+        let event = if enabled { "tool.enabled" } else { "tool.disabled" };
+        let record = self.entry_of(&who.owner, event, name);
+        let set = self.inner.store.set_enabled(name, enabled, record).await;
+        set.map(drop).map_err(|e| broken(&e))
+    }
+
+    /// Makes an old version current again.
+    pub async fn roll_back(
+        &self,
+        who: &Principal,
+        name: &str,
+        version: &semver::Version,
+        why: Option<String>,
+    ) -> Result<Arc<Entry>, ToolError> {
+        let entry = self.managed(who, name)?;
+        let name = entry.def.name.to_string();
+        let _one = self.inner.registering.lock().await;
+        let history = self.history(&name).await?;
+        let old = history.iter().find(|v| v.version == *version).ok_or_else(|| {
+            let known: Vec<String> = history.iter().map(|v| format!("`{}`", v.version)).collect();
+            ToolError::not_found(format!("`{name}` has no version `{version}`"))
+                .with_hint(format!("it has {}", known.join(", ")))
+        })?;
+        let def = ToolDef::from_value(&old.definition)
+            .map_err(|_| ToolError::internal("the old version is damaged"))?;
+        let current = history.iter().find(|v| v.version == entry.version);
+        self.risk_kept(who, &def, current, &entry.source)?;
+        let record = self
+            .entry_of(&who.owner, "tool.rolled_back", &name)
+            .with("version", version.to_string())
+            .with("hash", old.hash.to_string())
+            .with("before", entry.hash.to_string())
+            .with("why", why);
+        let kept = Registered {
+            current: old.clone(),
+            enabled: entry.enabled,
+            source: entry.source.clone(),
+        };
+        let again = Arc::new(recover::entry(kept).map_err(ToolError::conflict)?);
+        read(&self.inner.registry)
+            .check(&again)
+            .map_err(|e| ToolError::conflict(e.to_string()))?;
+        let selected = self.inner.store.select_version(&name, version, record).await;
+        if !selected.map_err(|e| broken(&e))? {
+            return Err(ToolError::conflict("the tool was removed in the meantime"));
+        }
+        let put = write(&self.inner.registry).put(again.clone());
+        put.map_err(|e| ToolError::conflict(e.to_string()))?;
+        self.told(Change::Tool(name));
+        Ok(again)
+    }
+
+    /// Removes a tool. Its versions stay on record.
+    pub async fn remove(&self, who: &Principal, name: &str) -> Result<(), ToolError> {
+        let entry = self.managed(who, name)?;
+        if entry.source == CODE {
+            return Err(ToolError::conflict("a tool that is part of the program cannot be removed"));
+        }
+        let name = entry.def.name.to_string();
+        let _one = self.inner.registering.lock().await;
+        let record = self
+            .entry_of(&who.owner, "tool.removed", &name)
+            .with("hash", entry.hash.to_string());
+        let removed = self.inner.store.remove_tool(&name, record).await;
+        removed.map_err(|e| broken(&e))?;
+        write(&self.inner.registry).remove(&name);
+        self.told(Change::Tool(name));
+        Ok(())
+    }
+
+    /// All versions of a tool, oldest first.
+    pub async fn versions(&self, who: &Principal, name: &str) -> Result<Vec<Version>, ToolError> {
+        who.require(Permission::ToolRead)?;
+        let entry = self.resolve(name)?;
+        self.in_reach(who, entry.def.name.as_str())?;
+        self.history(entry.def.name.as_str()).await
+    }
+
+    async fn history(&self, name: &str) -> Result<Vec<Version>, ToolError> {
+        self.inner.store.versions(name).await.map_err(|e| broken(&e))
+    }
+
+    fn managed(&self, who: &Principal, name: &str) -> Result<Arc<Entry>, ToolError> {
+        who.require(Permission::ToolRegister)?;
+        let entry = self.resolve(name)?;
+        self.in_reach(who, entry.def.name.as_str())?;
+        Ok(entry)
+    }
+
+    fn in_reach(&self, who: &Principal, name: &str) -> Result<(), ToolError> {
+        match who.reaches(name) {
+            true => Ok(()),
+            false => Err(ToolError::permission(format!(
+                "`{name}` is outside the scopes of the token"
+            ))),
+        }
+    }
+
+    fn replaceable(&self, before: Option<&Entry>, new: &Registration) -> Result<(), ToolError> {
+        let Some(before) = before else { return Ok(()) };
+        let name = &before.def.name;
+        if before.source == CODE {
+            return Err(ToolError::conflict(format!("`{name}` is part of the program")));
+        }
+        if before.source != new.source && new.source != API {
+            return Err(ToolError::conflict(format!(
+                "`{name}` is registered from `{}` already; rename one of the two",
+                before.source
+            )));
+        }
+        match new.replace {
+            true => Ok(()),
+            false => Err(ToolError::conflict(format!("`{name}` is registered already"))
+                .with_hint("change it with PUT or PATCH, or `helve register --replace`")),
+        }
+    }
+
+    async fn inspect(
+        &self,
+        def: &ToolDef,
+        warnings: &mut Vec<String>,
+    ) -> Result<Option<Value>, ToolError> {
+        let Some(executor) = &def.executor else {
+            warnings.push("it has no executor, so it can be seen but not called".to_owned());
+            return Ok(None);
+        };
+        match self.inner.executors.get(&executor.kind) {
+            Some(runs) => runs.inspect(def).await,
+            None => {
+                let kind = executor.kind.as_str();
+                warnings.push(format!("this hub cannot run tools with executor `{kind}` yet"));
+                Ok(None)
+            }
+        }
+    }
+
+    /// A risk is lowered only by somebody who could approve the call instead.
+    fn risk_kept(
+        &self,
+        who: &Principal,
+        def: &ToolDef,
+        before: Option<&Version>,
+        source: &str,
+    ) -> Result<(), ToolError> {
+        let risk = |word: Option<&str>| word.and_then(Risk::parse).unwrap_or(Risk::Write);
+        let Some(before) = before else { return Ok(()) };
+        let old = risk(before.definition.get("risk").and_then(Value::as_str));
+        let new = def.risk.unwrap_or(Risk::Write);
+        let trusted = who.kind == PrincipalKind::Person && who.may(Permission::ApprovalDecide);
+        if new >= old || trusted || source != API {
+            return Ok(());
+        }
+        let error = ToolError::permission(format!(
+            "`{}` cannot lower the risk of `{}` from `{}` to `{}`",
+            who.owner,
+            def.name,
+            old.as_str(),
+            new.as_str()
+        ));
+        Err(error.with_hint("a person with `approval:decide` may"))
+    }
+
+    /// Puts a changed copy of a tool in its place.
+    fn swap(&self, name: &str, change: impl FnOnce(&mut Entry)) -> Result<Arc<Entry>, ToolError> {
+        let mut registry = write(&self.inner.registry);
+        let old = registry.resolve(name)?;
+        let mut entry = old.again().map_err(|e| ToolError::internal(e.to_string()))?;
+        change(&mut entry);
+        let entry = Arc::new(entry);
+        let put = registry.put(entry.clone());
+        put.map_err(|e| ToolError::conflict(e.to_string()))?;
+        drop(registry);
+        self.told(Change::Tool(name.to_owned()));
+        Ok(entry)
+    }
+}
+
+/// The source of tools that were registered over an interface.
+const API: &str = "api";
+
+/// Errors refuse a definition; warnings come back.
+fn linted(def: &ToolDef) -> Result<Vec<String>, ToolError> {
+    let issues = lint::check(def, &lint::Context::default());
+    let errors = issues.iter().filter(|i| i.rule.severity == Severity::Error);
+    let errors: Vec<String> = errors
+        .map(|i| format!("{} at `{}` [{}]", i.message, i.pointer, i.rule.code))
+        .collect();
+    if !errors.is_empty() {
+        return Err(ToolError::validation(errors.join("; "))
+            .with_hint("`helve check` shows each with its place and its fix"));
+    }
+    let told = issues.iter();
+    Ok(told.map(|i| format!("{} [{}]", i.message, i.rule.code)).collect())
+}
+
+/// The number of a new version: what the definition says, or the next one.
+fn number(def: &ToolDef, history: &[Version], strict: bool) -> Result<semver::Version, ToolError> {
+    let latest = history.iter().map(|v| &v.version).max();
+    let taken = |v: &semver::Version| history.iter().any(|h| h.version == *v);
+    match (&def.version, latest) {
+        (Some(version), _) if !taken(version) => Ok(version.clone()),
+        (Some(version), _) if strict => Err(ToolError::conflict(format!(
+            "version `{version}` of `{}` exists and says something else",
+            def.name
+        ))
+        .with_hint("raise `version`, or leave it out to get the next one")),
+        (_, None) => Ok(semver::Version::new(1, 0, 0)),
+        (_, Some(latest)) => {
+            let next = semver::Version::new(latest.major, latest.minor, latest.patch + 1);
+            Ok(next)
+        }
+    }
+}

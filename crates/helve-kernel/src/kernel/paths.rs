@@ -1,0 +1,140 @@
+//! Path arguments: resolved, symlinks and all, and inside what the tool may touch.
+//!
+//! The tool gets the path that was checked, not the one that was asked for. What
+//! happens to it between the check and its use is for the executor's walls.
+
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use helve_core::ToolDef;
+use helve_core::marked::{Mark, marked};
+use serde_json::{Map, Value};
+
+use crate::ToolError;
+
+/// The folder of the hub's own state, which no tool is handed.
+const STATE: &str = ".helve";
+
+/// The arguments with every path resolved, or why one is refused.
+pub(super) fn resolve(
+    root: &Path,
+    def: &ToolDef,
+    args: &Map<String, Value>,
+) -> Result<Map<String, Value>, ToolError> {
+    let mut out = Value::Object(args.clone());
+    for found in marked(&def.input_schema, args, Mark::Path) {
+        let Value::String(asked) = found.value else {
+            continue;
+        };
+        let path = resolve_one(root, def, asked)
+            .map_err(|e| refused(&found.pointer, asked, e.kind, &e.message))?;
+        let Some(path) = path.to_str() else {
+            let why = "it resolves to a path that is not UTF-8";
+            return Err(refused(&found.pointer, asked, crate::ErrorKind::Validation, why));
+        };
+        if let Some(place) = out.pointer_mut(&found.pointer) {
+            *place = Value::String(path.to_owned());
+        }
+    }
+    match out {
+        Value::Object(map) => Ok(map),
+        _ => Err(ToolError::internal("the arguments are no object")),
+    }
+}
+
+/// Resolved arguments as an operator writes them in a rule: from the root.
+pub(super) fn from_root(root: &Path, def: &ToolDef, args: &Map<String, Value>) -> Map<String, Value> {
+    let mut out = Value::Object(args.clone());
+    for found in marked(&def.input_schema, args, Mark::Path) {
+        let inside = found.value.as_str().and_then(|p| Path::new(p).strip_prefix(root).ok());
+        let inside = inside.and_then(Path::to_str);
+        if let (Some(inside), Some(place)) = (inside, out.pointer_mut(&found.pointer)) {
+            let inside = if inside.is_empty() { "." } else { inside };
+            *place = Value::String(inside.to_owned());
+        }
+    }
+    match out {
+        Value::Object(map) => map,
+        _ => args.clone(),
+    }
+}
+
+fn refused(pointer: &str, asked: &str, kind: crate::ErrorKind, why: &str) -> ToolError {
+    let name = pointer.trim_start_matches('/');
+    let asked = asked.escape_debug();
+    ToolError::new(kind, format!("argument `{name}`: the path `{asked}` is refused: {why}"))
+}
+
+fn resolve_one(root: &Path, def: &ToolDef, asked: &str) -> Result<PathBuf, ToolError> {
+    let path = real(root, asked)?;
+    if path.starts_with(root.join(STATE)) {
+        return Err(ToolError::permission("it is the hub's own state"));
+    }
+    if ["/proc", "/sys", "/dev"].iter().any(|p| path.starts_with(p)) {
+        return Err(ToolError::permission("it is a device or the system itself"));
+    }
+    if def.allowed_paths.is_empty() {
+        let why = "the tool has no `allowed_paths`, so it may touch none";
+        return Err(ToolError::permission(why));
+    }
+    let allowed = def.allowed_paths.iter().filter_map(|a| real(root, &a.path).ok());
+    if !allowed.into_iter().any(|allowed| path.starts_with(allowed)) {
+        let list: Vec<String> = def.allowed_paths.iter().map(|a| format!("`{}`", a.path)).collect();
+        return Err(ToolError::permission(format!(
+            "it is `{}`, outside of {}",
+            path.display(),
+            list.join(", ")
+        )));
+    }
+    match fs::metadata(&path) {
+        Ok(meta) if !meta.is_file() && !meta.is_dir() => {
+            Err(ToolError::permission("it is neither a file nor a folder"))
+        }
+        _ => Ok(path),
+    }
+}
+
+/// The real path: every part that exists resolved, the rest taken as it is, which
+/// it may only be without `..` and without a link that leads nowhere.
+fn real(root: &Path, asked: &str) -> Result<PathBuf, ToolError> {
+    if asked.is_empty() {
+        return Err(ToolError::validation("it is empty"));
+    }
+    if asked.contains('\0') {
+        return Err(ToolError::validation("it contains a NUL character"));
+    }
+    let mut real = PathBuf::new();
+    let mut exists = true;
+    for part in root.join(asked).components() {
+        match part {
+            Component::Prefix(_) | Component::RootDir => real.push(part),
+            Component::CurDir => {}
+            Component::ParentDir if exists => {
+                real.pop();
+            }
+            Component::ParentDir => {
+                return Err(ToolError::validation("it goes up from a folder that is not there"));
+            }
+            Component::Normal(name) => {
+                real.push(name);
+                if !exists {
+                    continue;
+                }
+                match fs::symlink_metadata(&real) {
+                    Ok(meta) if meta.is_symlink() => {
+                        real = fs::canonicalize(&real).map_err(|_| {
+                            ToolError::not_found("a link in it leads nowhere, or in a circle")
+                        })?;
+                    }
+                    Ok(_) => {}
+                    Err(e) if e.kind() == std::io::ErrorKind::NotFound => exists = false,
+                    Err(e) => return Err(ToolError::permission(format!("it cannot be looked at: {e}"))),
+                }
+            }
+        }
+    }
+    Ok(real)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,200 @@
+//! What is kept, loaded again: tools, tokens, and what a crash left open.
+
+use serde_json::Value;
+
+use super::approve::broken;
+use super::{Kernel, OpenError, write};
+use crate::registry::{Behind, version_hash};
+use crate::run::{Run, RunState};
+use crate::store::{Move, Registered, RunFilter, StoreError};
+use crate::{
+    Answer, ApprovalState, Entry, Meta, RunId, ToolDef, ToolError, error_value,
+};
+
+impl Kernel {
+    pub(super) async fn load(&self) -> Result<(), OpenError> {
+        for kept in self.inner.store.tools().await? {
+            let name = kept.current.tool.clone();
+            let entry = entry(kept).map_err(|e| OpenError::Tool(format!("`{name}`: {e}")))?;
+            let put = write(&self.inner.registry).put(std::sync::Arc::new(entry));
+            put.map_err(|e| OpenError::Tool(e.to_string()))?;
+        }
+        let tokens = self.inner.store.tokens().await?;
+        let mut known = write(&self.inner.tokens);
+        known.extend(tokens.into_iter().map(|t| (t.hash, t)));
+        Ok(())
+    }
+
+    /// Runs that were at work when the hub went down are over, and nobody knows
+    /// what they did. Those that were approved and had not begun begin now.
+    pub(super) async fn settle(&self) -> Result<(), StoreError> {
+        for state in [RunState::Running, RunState::Queued] {
+            loop {
+                let filter = RunFilter {
+                    state: Some(state),
+                    ..RunFilter::default()
+                };
+                let open = self.inner.store.runs(filter, 200).await?;
+                for run in &open {
+                    self.lose(run).await?;
+                }
+                if open.len() < 200 {
+                    break;
+                }
+            }
+        }
+        self.expire().await
+    }
+
+    /// Begins what was approved before the last stop. Called once everything that
+    /// runs can need is registered.
+    pub async fn resume_approved(&self) -> Result<(), StoreError> {
+        self.expire().await?;
+        let approved = Some(ApprovalState::Approved);
+        for approval in self.inner.store.approvals(approved, None, 1000).await? {
+            self.resume(approval);
+        }
+        Ok(())
+    }
+
+    async fn lose(&self, run: &Run) -> Result<(), StoreError> {
+        let error = match run.state {
+            RunState::Queued => ToolError::transient("the hub stopped before the run began"),
+            _ => ToolError::internal("the hub stopped while the tool ran")
+                .with_hint("whether it took effect is unknown; look before you call it again"),
+        };
+        let record = self
+            .entry_of("hub", "run.lost", run.id.as_str())
+            .with("tool", run.tool.as_str())
+            .with("state", RunState::Failed.as_str())
+            .with("message", error.message.as_str());
+        let step = Move {
+            run: run.id.clone(),
+            from: &[RunState::Running, RunState::Queued],
+            to: RunState::Failed,
+            at: record.at,
+            exit_code: None,
+            answer: Some(over(run, error, RunState::Failed).to_value()),
+            approval: None,
+        };
+        self.inner.store.move_run(step, record).await?;
+        Ok(())
+    }
+
+    /// A run.
+    pub async fn run(&self, id: &RunId) -> Result<Run, ToolError> {
+        let found = self.inner.store.run(id).await.map_err(|e| broken(&e))?;
+        found.ok_or_else(|| ToolError::not_found(format!("there is no run `{id}`")))
+    }
+
+    /// Waits until a run is over, and gives it as it was kept.
+    pub async fn wait_for(&self, id: &RunId) -> Result<Run, ToolError> {
+        let mut changes = self.changes();
+        loop {
+            let run = self.run(id).await?;
+            if run.state.is_over() {
+                return Ok(run);
+            }
+            if let Err(tokio::sync::broadcast::error::RecvError::Closed) = changes.recv().await {
+                return Ok(run);
+            }
+        }
+    }
+
+    /// The answer of a run as it is kept, or where it stands.
+    pub(super) async fn answer_so_far(&self, id: &RunId) -> Answer {
+        match self.run(id).await {
+            Ok(run) => answer_from(&run),
+            Err(error) => Answer {
+                result: Err(error),
+                meta: Meta {
+                    run_id: Some(id.clone()),
+                    ..Meta::default()
+                },
+                writes: Vec::new(),
+            },
+        }
+    }
+}
+
+/// The one shape for a run, also for one that is not over.
+pub fn run_answer(run: &Run) -> Value {
+    match &run.answer {
+        Some(answer) => answer.clone(),
+        None => answer_from(run).to_value(),
+    }
+}
+
+fn answer_from(run: &Run) -> Answer {
+    let kept = run.answer.as_ref();
+    let error = kept.and_then(|a| a.get("error"));
+    let result = match (kept, error) {
+        (_, Some(error)) => Err(read_error(error)),
+        (Some(answer), None) => Ok(answer["data"].clone()),
+        (None, None) => match run.state {
+            RunState::PendingApproval => {
+                Err(ToolError::permission(format!("`{}` waits for approval", run.tool)))
+            }
+            _ => Ok(Value::Null),
+        },
+    };
+    let mut answer = over(run, ToolError::internal(""), run.state);
+    answer.result = result;
+    answer.meta.exit_code = run.exit_code;
+    answer
+}
+
+fn over(run: &Run, error: ToolError, state: RunState) -> Answer {
+    Answer {
+        result: Err(error),
+        meta: Meta {
+            run_id: Some(run.id.clone()),
+            tool: run.tool.clone(),
+            version: Some(run.version.clone()),
+            state: Some(state),
+            approval: run.approval.clone(),
+            ..Meta::default()
+        },
+        writes: Vec::new(),
+    }
+}
+
+fn read_error(value: &Value) -> ToolError {
+    let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
+    let kinds = crate::ErrorKind::ALL;
+    let kind = kinds.into_iter().find(|k| Some(k.as_str()) == value["type"].as_str());
+    let mut error = ToolError::new(
+        kind.unwrap_or(crate::ErrorKind::Internal),
+        text("message").unwrap_or_else(|| error_value(&ToolError::internal("")).to_string()),
+    );
+    error.hint = text("hint");
+    error
+}
+
+/// A tool out of the store.
+pub(super) fn entry(kept: Registered) -> Result<Entry, String> {
+    let current = &kept.current;
+    // What approvals are bound to must be what was kept.
+    if version_hash(&current.definition, current.fingerprint.as_ref()) != current.hash {
+        return Err("its definition is not the one that was registered".to_owned());
+    }
+    let def = ToolDef::from_value(&kept.current.definition).map_err(|issues| {
+        let first = issues.first().map(|i| i.message.clone());
+        first.unwrap_or_default()
+    })?;
+    let behind = match &def.executor {
+        Some(executor) => Behind::Executor(executor.kind),
+        None => Behind::Nothing,
+    };
+    let mut entry = Entry::new(
+        std::sync::Arc::new(def),
+        kept.current.version,
+        kept.source,
+        kept.current.fingerprint,
+        behind,
+    )
+    .map_err(|e| e.to_string())?;
+    entry.enabled = kept.enabled;
+    entry.hash = kept.current.hash;
+    Ok(entry)
+}
