@@ -18,7 +18,7 @@ impl SigningKey {
 
     /// The half that anybody may know.
     pub fn public(&self) -> PublicKey {
-        PublicKey(self.0.verifying_key())
+        PublicKey(self.0.verifying_key().to_bytes())
     }
 
     pub(super) fn sign(&self, message: &[u8]) -> Signature {
@@ -35,25 +35,27 @@ impl fmt::Debug for SigningKey {
 
 /// The public half of a key; 64 hexadecimal digits as text.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct PublicKey(VerifyingKey);
+pub struct PublicKey([u8; 32]);
 
 impl PublicKey {
     /// Reads 64 small hexadecimal digits. A key under which anything could pass for
     /// signed is refused.
     pub fn parse(text: &str) -> Option<Self> {
-        let key = VerifyingKey::from_bytes(&hex::bytes(text)?).ok()?;
-        (!key.is_weak()).then_some(Self(key))
+        let bytes = hex::bytes(text)?;
+        let key = VerifyingKey::from_bytes(&bytes).ok()?;
+        (!key.is_weak()).then_some(Self(bytes))
     }
 
     pub(super) fn signed(&self, message: &[u8], signature: &Signature) -> bool {
         let signature = ed25519_dalek::Signature::from_bytes(&signature.0);
-        self.0.verify_strict(message, &signature).is_ok()
+        let key = VerifyingKey::from_bytes(&self.0);
+        key.is_ok_and(|key| key.verify_strict(message, &signature).is_ok())
     }
 }
 
 impl fmt::Display for PublicKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Hex(self.0.as_bytes()).fmt(f)
+        Hex(&self.0).fmt(f)
     }
 }
 
