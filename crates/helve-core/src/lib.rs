@@ -16,6 +16,7 @@ pub mod dialect;
 mod hex;
 pub mod lint;
 
+pub mod marked;
 pub mod name;
 pub mod node;
 pub mod page;
@@ -23,6 +24,7 @@ pub mod policy;
 pub mod read;
 pub mod schema;
 
+pub mod secret;
 pub mod tokens;
 pub mod write;
 
