@@ -4,7 +4,9 @@
 //! Models make mistakes that cannot be misread: `"5"` for 5, a list inside a
 //! string, null for something left out. Those are repaired, and each repair is
 //! told ([`Prepared::coerced`]). Nothing else is: truncated JSON in particular is
-//! refused and says so, because guessing its end is how loops begin.
+//! refused and says so, because guessing its end is how loops begin. An argument that
+//! the schema does not know is refused, too, unless the schema says that it is open:
+//! dropping it would do something else than was asked.
 
 use serde_json::{Map, Value};
 
@@ -61,14 +63,18 @@ pub fn prepare(raw: &Value, schema: &Value, compiled: &Schema) -> Result<Prepare
     let mut coerced = Vec::new();
     repair(&mut args, schema, "", &mut coerced);
     fill(&mut args, schema);
+    let known: Vec<&str> = properties(schema).map(|(name, _)| name).collect();
+    let extra = match is_closed(schema) {
+        true => extra(&args, &known),
+        false => Vec::new(),
+    };
     let whole = Value::Object(args);
-    if compiled.accepts(&whole) {
+    if extra.is_empty() && compiled.accepts(&whole) {
         let Value::Object(args) = whole else {
             return Err(ArgsError::NotAnObject("nothing"));
         };
         return Ok(Prepared { args, coerced });
     }
-    let known: Vec<&str> = properties(schema).map(|(name, _)| name).collect();
     let problems = compiled.misfits(&whole).into_iter().map(|m| {
         let problem = match m.pointer.as_str() {
             "" => m.problem,
@@ -80,7 +86,41 @@ pub fn prepare(raw: &Value, schema: &Value, compiled: &Schema) -> Result<Prepare
         };
         with_nearest(problem, &whole, &known)
     });
-    Err(ArgsError::Misfit(problems.collect()))
+    Err(ArgsError::Misfit(problems.chain(extra).collect()))
+}
+
+/// Keywords with which a schema may know more arguments than its `properties`.
+const OPENING: &[&str] = &[
+    "$dynamicRef",
+    "$ref",
+    "additionalProperties",
+    "allOf",
+    "anyOf",
+    "dependentSchemas",
+    "if",
+    "oneOf",
+    "patternProperties",
+    "unevaluatedProperties",
+];
+
+/// Whether the `properties` of a schema are all that it knows.
+fn is_closed(schema: &Value) -> bool {
+    let has = |key: &str| schema.get(key).is_some();
+    has("properties") && !OPENING.iter().any(|key| has(key))
+}
+
+/// A sentence for each argument that is not known.
+fn extra(args: &Map<String, Value>, known: &[&str]) -> Vec<String> {
+    let unknown = args.keys().filter(|name| !known.contains(&name.as_str()));
+    unknown
+        .map(|name| {
+            let near = nearest(name, known.iter().copied(), 1);
+            match near.first() {
+                Some(near) => format!("argument `{name}` is not known; did you mean `{near}`?"),
+                None => format!("argument `{name}` is not known; leave it out"),
+            }
+        })
+        .collect()
 }
 
 /// Arguments come as an object, as its JSON text, or not at all.

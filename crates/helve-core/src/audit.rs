@@ -2,13 +2,24 @@
 //!
 //! Each entry's hash covers the hash before it and its own canonical JSON
 //! (RFC 8785), so that a changed, removed, swapped or added entry breaks every
-//! hash after it. Who keeps the entries and signs the head is not decided here;
-//! this is the arithmetic, the same for whoever writes and whoever verifies.
+//! hash after it. A [`Checkpoint`] signs where the chain stood, so that it cannot be
+//! written anew from some entry on either. Who keeps the entries and the key is not
+//! decided here; this is the arithmetic, the same for whoever writes and whoever
+//! verifies.
+
+mod checkpoint;
+mod key;
+mod verify;
 
 use std::fmt;
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+
+use crate::hex;
+pub use checkpoint::Checkpoint;
+pub use key::{PublicKey, Signature, SigningKey};
+pub use verify::{Broken, Verified, Verifier, verify, verify_with};
 
 /// A SHA-256 hash.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -25,26 +36,13 @@ impl Hash {
 
     /// Reads 64 small hexadecimal digits.
     pub fn parse(text: &str) -> Option<Self> {
-        let bytes = text.as_bytes();
-        if bytes.len() != 64
-            || !bytes
-                .iter()
-                .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(b))
-        {
-            return None;
-        }
-        let mut out = [0; 32];
-        for (byte, pair) in out.iter_mut().zip(bytes.chunks_exact(2)) {
-            let pair = std::str::from_utf8(pair).ok()?;
-            *byte = u8::from_str_radix(pair, 16).ok()?;
-        }
-        Some(Self(out))
+        hex::bytes(text).map(Self)
     }
 }
 
 impl fmt::Display for Hash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        hex::Hex(&self.0).fmt(f)
     }
 }
 
@@ -132,73 +130,6 @@ fn link(before: Hash, seq: u64, record: &Value) -> Result<Hash, NotCanonical> {
     digest.update(before.0);
     digest.update(canonical(&json!({"seq": seq, "record": record}))?);
     Ok(Hash(digest.finalize().into()))
-}
-
-/// Where a chain is broken.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Broken {
-    /// A line that is no entry.
-    #[error("line {line} is not an entry")]
-    NotAnEntry {
-        /// The line, from 1.
-        line: usize,
-    },
-    /// A number that does not follow.
-    #[error("entry {found} stands where entry {wanted} should")]
-    Gap {
-        /// What should stand there.
-        wanted: u64,
-        /// What does.
-        found: u64,
-    },
-    /// A hash that does not fit.
-    #[error("entry {seq} was changed, or one before it")]
-    Changed {
-        /// Its number.
-        seq: u64,
-    },
-    /// The end is not where it should be.
-    #[error("the chain ends at entry {found}, not at entry {wanted} as was recorded")]
-    WrongEnd {
-        /// Where it should end.
-        wanted: u64,
-        /// Where it does.
-        found: u64,
-    },
-}
-
-/// Checks exported lines from `start` on. With `end`, which was kept elsewhere, a
-/// chain that was cut off or replaced as a whole is found out, too.
-pub fn verify<'l>(
-    lines: impl IntoIterator<Item = &'l str>,
-    start: Head,
-    end: Option<Head>,
-) -> Result<Head, Broken> {
-    let mut head = start;
-    for (i, line) in lines.into_iter().enumerate() {
-        let entry = Entry::from_line(line).ok_or(Broken::NotAnEntry { line: i + 1 })?;
-        let wanted = head.seq + 1;
-        if entry.seq != wanted {
-            let found = entry.seq;
-            return Err(Broken::Gap { wanted, found });
-        }
-        let hash = link(head.hash, entry.seq, &entry.record).ok();
-        if hash != Some(entry.hash) {
-            return Err(Broken::Changed { seq: entry.seq });
-        }
-        head = Head {
-            seq: entry.seq,
-            hash: entry.hash,
-        };
-    }
-    match end {
-        Some(end) if end.seq != head.seq => Err(Broken::WrongEnd {
-            wanted: end.seq,
-            found: head.seq,
-        }),
-        Some(end) if end.hash != head.hash => Err(Broken::Changed { seq: head.seq }),
-        _ => Ok(head),
-    }
 }
 
 #[cfg(test)]

@@ -13,13 +13,18 @@ pub mod catalog;
 pub mod collection;
 pub mod def;
 pub mod dialect;
+mod hex;
 pub mod lint;
+
+pub mod marked;
 pub mod name;
 pub mod node;
 pub mod page;
 pub mod policy;
 pub mod read;
 pub mod schema;
+
+pub mod secret;
 pub mod tokens;
 pub mod write;
 

@@ -5,8 +5,11 @@
 //! default by risk decide. Rules carry examples of calls that they must and must
 //! not match, and a policy whose examples do not hold is not loaded.
 
+mod explain;
+mod matching;
 mod pattern;
 mod read;
+mod table;
 
 use std::fmt;
 
@@ -14,7 +17,9 @@ use serde_json::{Map, Value};
 
 use crate::def::Risk;
 
+pub use explain::{Explanation, RuleVerdict};
 pub use pattern::Pattern;
+pub use table::{Cell, Row, Table, table};
 
 /// What happens to a call. The order is the order of strictness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
@@ -64,36 +69,12 @@ pub struct Rule {
     /// The principals.
     pub principal: Option<Pattern>,
     /// Patterns by argument; all must match, and an argument that is absent does not.
+    /// `options.path` is the `path` in `options`, unless an argument has just that name.
     pub args: Vec<(String, Pattern)>,
+    /// How many must agree where it asks; 1 where it does not say.
+    pub approvals: u32,
     /// Why; shown to whoever is stopped.
     pub reason: Option<String>,
-}
-
-impl Rule {
-    fn matches(&self, call: &Call<'_>) -> bool {
-        let risk = call.risk.unwrap_or(Risk::Write);
-        self.tool.as_ref().is_none_or(|p| p.matches(call.tool))
-            && (self.risk.is_empty() || self.risk.contains(&risk))
-            && self
-                .principal
-                .as_ref()
-                .is_none_or(|p| p.matches(call.principal))
-            && self.args.iter().all(|(name, pattern)| {
-                let found = call.args.get(name);
-                found.is_some_and(|value| any_text(value, &|text| pattern.matches(text)))
-            })
-    }
-}
-
-/// Whether any text in a value fits: an argument may be a list of paths.
-fn any_text(value: &Value, fits: &impl Fn(&str) -> bool) -> bool {
-    match value {
-        Value::String(text) => fits(text),
-        Value::Array(items) => items.iter().any(|v| any_text(v, fits)),
-        Value::Object(map) => map.values().any(|v| any_text(v, fits)),
-        Value::Null => false,
-        other => fits(&other.to_string()),
-    }
 }
 
 /// What was decided, and by what.
@@ -107,6 +88,8 @@ pub struct Decision {
     pub reason: String,
     /// The numbers of all rules that matched.
     pub matched: Vec<usize>,
+    /// How many must agree if it asks: the most that any matching rule wants.
+    pub approvals: u32,
 }
 
 impl fmt::Display for Decision {
@@ -169,6 +152,12 @@ impl Policy {
             .copied()
             .rev()
             .max_by_key(|i| self.rules[*i].effect);
+        let asking = matched.iter().map(|i| &self.rules[*i]);
+        let approvals = asking
+            .filter(|rule| rule.effect == Effect::Ask)
+            .map(|rule| rule.approvals)
+            .max()
+            .unwrap_or(1);
         let numbers = matched.iter().map(|i| i + 1).collect();
         match strictest {
             Some(i) => {
@@ -181,6 +170,7 @@ impl Policy {
                         .clone()
                         .unwrap_or_else(|| format!("it says {}", rule.effect.as_str())),
                     matched: numbers,
+                    approvals,
                 }
             }
             None => {
@@ -190,6 +180,7 @@ impl Policy {
                     rule: None,
                     reason: reason.to_owned(),
                     matched: numbers,
+                    approvals,
                 }
             }
         }

@@ -180,7 +180,7 @@ fn reference(schema: &Value, pointer: &str, target: &str) -> Option<Issue> {
     })
 }
 
-fn percent_decoded(text: &str) -> String {
+pub(crate) fn percent_decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let [first, tail @ ..] = rest {

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use helve_core::marked::redact;
+use helve_core::secret::redact;
 use tokio::sync::{broadcast, mpsc};
 
 use crate::clock::Steady;

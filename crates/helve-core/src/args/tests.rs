@@ -135,3 +135,79 @@ fn everything_that_is_wrong_is_said_at_once() {
         assert!(message.contains(part), "{message}");
     }
 }
+
+#[test]
+fn hostile_texts_are_refused_or_taken_as_they_are() {
+    assert!(refused(&json!("{\"a\":1,\"a\":2}")).contains("given twice"));
+    assert!(
+        refused(&json!("{\"path\": \"a\", \"deep\": {\"n\":1,\"n\":2}}")).contains("given twice")
+    );
+    // Also where the text stands inside an argument.
+    assert!(
+        refused(&json!({"path": "a", "deep": "{\"n\":1,\"n\":2}"}))
+            .starts_with("argument `deep`: ")
+    );
+    let deep = "[".repeat(10_000);
+    assert!(refused(&json!(deep)).starts_with("the arguments are not JSON"));
+    let objects = "{\"path\":".repeat(10_000);
+    assert!(refused(&json!(objects)).starts_with("the arguments are not JSON"));
+    assert!(refused(&json!({"path": "a", "names": deep})).starts_with("argument `names`: "));
+    for text in [deep.as_str(), "a\u{0}b", "\u{0}", "\u{202e}x\u{feff}"] {
+        check(
+            &json!({"path": text, "limit": 1}),
+            &json!({"path": text, "limit": 1}),
+            &[],
+        );
+        let written = json!({"path": text, "limit": 1}).to_string();
+        check(&json!(written), &json!({"path": text, "limit": 1}), &[]);
+    }
+    assert!(refused(&json!("{\"path\": \"a\u{0}b\"}")).starts_with("the arguments are not JSON"));
+}
+
+#[test]
+fn an_argument_that_is_not_known_is_refused() {
+    let run = |schema: Value, raw: Value| {
+        let compiled = Schema::compile(&schema).unwrap();
+        prepare(&raw, &schema, &compiled).map_err(|e| e.to_string())
+    };
+    let closed = json!({"type": "object", "properties": {"path": {"type": "string"}, "on": {"type": "object", "properties": {"a": {}}}}});
+    let cases = [
+        (
+            json!({"pth": "a"}),
+            "argument `pth` is not known; did you mean `path`?",
+        ),
+        (
+            json!({"path": "a", "zzz": null}),
+            "argument `zzz` is not known; leave it out",
+        ),
+        (
+            json!({"path": 5, "patch": 1, "q": 2}),
+            "argument `path`: 5 is not of type \"string\"; argument `patch` is not known; did you mean `path`?; argument `q` is not known; leave it out",
+        ),
+    ];
+    for (raw, wanted) in cases {
+        assert_eq!(run(closed.clone(), raw), Err(wanted.to_owned()));
+    }
+    // Only at the top: what is inside an argument is the schema's own business.
+    assert!(run(closed.clone(), json!({"on": {"b": 1}})).is_ok());
+    assert!(run(json!({"type": "object", "properties": {}}), json!({"x": 1})).is_err());
+    // A schema without `properties`, or one that can know more, is open.
+    assert!(run(json!({"type": "object"}), json!({"x": 1})).is_ok());
+    for (key, value) in [
+        ("additionalProperties", json!(true)),
+        ("additionalProperties", json!({"type": "integer"})),
+        ("patternProperties", json!({"^x": {}})),
+        ("unevaluatedProperties", json!(true)),
+        ("anyOf", json!([{"required": ["x"]}])),
+        ("oneOf", json!([{}])),
+        ("allOf", json!([{"properties": {"x": {}}}])),
+        ("if", json!({"required": ["x"]})),
+        ("$ref", json!("#/$defs/more")),
+        ("dependentSchemas", json!({"x": {}})),
+    ] {
+        let mut open = closed.clone();
+        open["$defs"] = json!({"more": {"properties": {"x": {}}}});
+        open[key] = value;
+        assert!(run(open.clone(), json!({"x": 1})).is_ok(), "{open}");
+    }
+}

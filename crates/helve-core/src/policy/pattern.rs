@@ -12,6 +12,11 @@ impl Pattern {
         Self(text.into())
     }
 
+    /// The pattern, as it was written.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
     /// Whether the whole text fits.
     pub fn matches(&self, text: &str) -> bool {
         let pattern: Vec<char> = self.0.chars().collect();

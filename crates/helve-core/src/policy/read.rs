@@ -12,10 +12,16 @@ const KEYS: &[&str] = &[
     "risk",
     "principal",
     "args",
+    "approvals",
     "reason",
     "match",
     "no_match",
 ];
+
+const EXAMPLE_KEYS: &[&str] = &["tool", "risk", "principal", "args"];
+
+/// The most that a rule can ask for.
+const MAX_APPROVALS: u64 = 10;
 
 pub(super) fn policy(rules: &Value) -> Result<Policy, PolicyError> {
     let Value::Array(items) = rules else {
@@ -47,22 +53,8 @@ fn rule(value: &Value) -> Result<Rule, String> {
             crate::def::kind_of(value)
         ));
     };
-    if let Some(key) = map.keys().find(|k| !KEYS.contains(&k.as_str())) {
-        let near = nearest(key, KEYS.iter().copied(), 1);
-        let hint = near
-            .first()
-            .map(|n| format!("; did you mean `{n}`?"))
-            .unwrap_or_default();
-        return Err(format!("unknown key `{key}`{hint}"));
-    }
-    let text = |key: &str| match map.get(key) {
-        None => Ok(None),
-        Some(Value::String(text)) => Ok(Some(text.clone())),
-        Some(other) => Err(format!(
-            "`{key}` must be text, not {}",
-            crate::def::kind_of(other)
-        )),
-    };
+    known_keys(map, KEYS)?;
+    let text = |key: &str| text(map, key);
     let effect = match text("effect")?.as_deref() {
         Some("allow") => Effect::Allow,
         Some("ask") => Effect::Ask,
@@ -91,7 +83,48 @@ fn rule(value: &Value) -> Result<Rule, String> {
         risk: risks(map.get("risk"))?,
         principal: text("principal")?.map(Pattern::new),
         args,
+        approvals: approvals(map.get("approvals"), effect)?,
         reason: text("reason")?,
+    })
+}
+
+fn known_keys(map: &Map<String, Value>, known: &[&str]) -> Result<(), String> {
+    let Some(key) = map.keys().find(|k| !known.contains(&k.as_str())) else {
+        return Ok(());
+    };
+    let near = nearest(key, known.iter().copied(), 1);
+    let hint = near
+        .first()
+        .map(|n| format!("; did you mean `{n}`?"))
+        .unwrap_or_default();
+    Err(format!("unknown key `{key}`{hint}"))
+}
+
+fn text(map: &Map<String, Value>, key: &str) -> Result<Option<String>, String> {
+    match map.get(key) {
+        None => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(other) => Err(format!(
+            "`{key}` must be text, not {}",
+            crate::def::kind_of(other)
+        )),
+    }
+}
+
+fn approvals(value: Option<&Value>, effect: Effect) -> Result<u32, String> {
+    let Some(value) = value else {
+        return Ok(1);
+    };
+    if effect != Effect::Ask {
+        return Err(format!(
+            "`approvals` goes with effect ask only, not with {}",
+            effect.as_str()
+        ));
+    }
+    let count = value.as_u64().filter(|n| (1..=MAX_APPROVALS).contains(n));
+    let count = count.and_then(|n| u32::try_from(n).ok());
+    count.ok_or_else(|| {
+        format!("`approvals` cannot be {value}; it is a whole number from 1 to {MAX_APPROVALS}")
     })
 }
 
@@ -101,41 +134,85 @@ fn risks(value: Option<&Value>) -> Result<Vec<Risk>, String> {
         Some(Value::Array(items)) if !items.is_empty() => items.iter().collect(),
         Some(one) => vec![one],
     };
-    words
-        .into_iter()
-        .map(|w| {
-            let risk = w.as_str().and_then(Risk::parse);
-            risk.ok_or_else(|| {
-                format!("`risk` cannot be {w}; it is read, exec_low, exec_high or write")
-            })
-        })
-        .collect()
+    words.into_iter().map(risk).collect()
 }
 
-/// Examples are calls: `{tool, risk, principal, args}`, or just a tool's name.
+fn risk(value: &Value) -> Result<Risk, String> {
+    let known = value.as_str().and_then(Risk::parse);
+    known.ok_or_else(|| {
+        format!("`risk` cannot be {value}; it is read, exec_low, exec_high or write")
+    })
+}
+
+/// Holds a rule to its examples.
 fn prove(rule: &Rule, value: &Value, number: usize) -> Result<(), PolicyError> {
     for (key, wanted) in [("match", true), ("no_match", false)] {
-        let examples = value.get(key).and_then(Value::as_array);
-        for example in examples.into_iter().flatten() {
-            let empty = Map::new();
-            let text = |key: &str| example.get(key).and_then(Value::as_str);
+        let refuse = |problem: String| PolicyError::Rule {
+            rule: number,
+            problem,
+        };
+        let examples = match value.get(key) {
+            None => continue,
+            Some(Value::Array(examples)) => examples,
+            Some(other) => {
+                let kind = crate::def::kind_of(other);
+                return Err(refuse(format!("`{key}` is a list of examples, not {kind}")));
+            }
+        };
+        for (i, written) in examples.iter().enumerate() {
+            let example = example(written)
+                .map_err(|problem| refuse(format!("example {} of `{key}`: {problem}", i + 1)))?;
             let call = Call {
-                tool: example.as_str().or(text("tool")).unwrap_or_default(),
-                risk: text("risk").and_then(Risk::parse),
-                principal: text("principal").unwrap_or_default(),
-                args: example
-                    .get("args")
-                    .and_then(Value::as_object)
-                    .unwrap_or(&empty),
+                tool: &example.tool,
+                risk: example.risk,
+                principal: &example.principal,
+                args: &example.args,
             };
             if rule.matches(&call) != wanted {
                 return Err(PolicyError::Example {
                     rule: number,
-                    example: example.to_string(),
+                    example: written.to_string(),
                     wanted,
                 });
             }
         }
     }
     Ok(())
+}
+
+struct Example {
+    tool: String,
+    risk: Option<Risk>,
+    principal: String,
+    args: Map<String, Value>,
+}
+
+/// Examples are calls: `{tool, risk, principal, args}`, or just a tool's name.
+fn example(value: &Value) -> Result<Example, String> {
+    let map = match value {
+        Value::String(tool) => &Map::from_iter([("tool".to_owned(), Value::from(tool.as_str()))]),
+        Value::Object(map) => map,
+        other => {
+            return Err(format!(
+                "an example is a call or a tool's name, not {}",
+                crate::def::kind_of(other)
+            ));
+        }
+    };
+    known_keys(map, EXAMPLE_KEYS)?;
+    let risk = match map.get("risk") {
+        None => None,
+        Some(value) => Some(risk(value)?),
+    };
+    let args = match map.get("args") {
+        None => Map::new(),
+        Some(Value::Object(args)) => args.clone(),
+        Some(_) => return Err("`args` has a value for each argument by name".to_owned()),
+    };
+    Ok(Example {
+        tool: text(map, "tool")?.unwrap_or_default(),
+        risk,
+        principal: text(map, "principal")?.unwrap_or_default(),
+        args,
+    })
 }

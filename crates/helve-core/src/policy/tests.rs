@@ -148,6 +148,54 @@ fn what_is_unknown_is_refused() {
             "rule 1: `args.a` must be a pattern",
         ),
         (
+            json!([{"effect": "deny", "approvals": 2}]),
+            "rule 1: `approvals` goes with effect ask only, not with deny",
+        ),
+        (
+            json!([{"effect": "ask", "approvals": 0}]),
+            "rule 1: `approvals` cannot be 0; it is a whole number from 1 to 10",
+        ),
+        (
+            json!([{"effect": "ask", "approvals": 11}]),
+            "rule 1: `approvals` cannot be 11; it is a whole number from 1 to 10",
+        ),
+        (
+            json!([{"effect": "ask", "approvals": "2"}]),
+            "rule 1: `approvals` cannot be \"2\"; it is a whole number from 1 to 10",
+        ),
+        (
+            json!([{"effect": "ask", "match": "file_read"}]),
+            "rule 1: `match` is a list of examples, not text",
+        ),
+        (
+            json!([{"effect": "ask"}, {"effect": "ask", "no_match": {"tool": "a"}}]),
+            "rule 2: `no_match` is a list of examples, not an object",
+        ),
+        (
+            json!([{"effect": "ask", "match": ["a", 5]}]),
+            "rule 1: example 2 of `match`: an example is a call or a tool's name, not a number",
+        ),
+        (
+            json!([{"effect": "ask", "match": [{"tol": "a"}]}]),
+            "rule 1: example 1 of `match`: unknown key `tol`; did you mean `tool`?",
+        ),
+        (
+            json!([{"effect": "ask", "match": [{"tool": 5}]}]),
+            "rule 1: example 1 of `match`: `tool` must be text, not a number",
+        ),
+        (
+            json!([{"effect": "ask", "match": [{"principal": null}]}]),
+            "rule 1: example 1 of `match`: `principal` must be text, not null",
+        ),
+        (
+            json!([{"effect": "ask", "match": [{"risk": "low"}]}]),
+            "rule 1: example 1 of `match`: `risk` cannot be \"low\"; it is read, exec_low, exec_high or write",
+        ),
+        (
+            json!([{"effect": "ask", "match": [{"args": []}]}]),
+            "rule 1: example 1 of `match`: `args` has a value for each argument by name",
+        ),
+        (
             json!({}),
             "rule 0: a policy is a list of rules, not an object",
         ),
@@ -155,6 +203,158 @@ fn what_is_unknown_is_refused() {
     for (rules, wanted) in cases {
         assert_eq!(Policy::from_value(&rules).unwrap_err().to_string(), wanted);
     }
+}
+
+#[test]
+fn the_most_approvals_that_a_rule_wants_are_needed() {
+    let policy = Policy::from_value(&json!([
+        {"effect": "ask", "tool": "app_*", "approvals": 2},
+        {"effect": "ask", "risk": "exec_high", "approvals": 3},
+        {"effect": "ask"},
+        {"effect": "deny", "tool": "app_delete"},
+    ]))
+    .unwrap();
+    let args = Map::new();
+    let approvals = |tool, risk| {
+        let call = Call {
+            tool,
+            risk: Some(risk),
+            principal: "agent:a",
+            args: &args,
+        };
+        policy.decide(&call).approvals
+    };
+    assert_eq!(approvals("app_restart", Risk::ExecHigh), 3);
+    assert_eq!(approvals("app_restart", Risk::Write), 2);
+    assert_eq!(approvals("app_delete", Risk::Write), 2);
+    assert_eq!(approvals("file_write", Risk::Write), 1);
+}
+
+#[test]
+fn arguments_inside_others_have_dotted_names() {
+    let policy = Policy::from_value(&json!([{
+        "effect": "deny", "args": {"options.path": "/etc/*"},
+        "match": [
+            {"args": {"options": {"path": "/etc/hosts"}}},
+            {"args": {"options": {"path": ["a", "/etc/hosts"]}}},
+            {"args": {"options": [{"path": "a"}, {"path": "/etc/hosts"}]}},
+            {"args": {"options.path": "/etc/hosts"}},
+            {"args": {"options.path": "/etc/hosts", "options": {"path": "a"}}},
+        ],
+        "no_match": [
+            {"args": {"path": "/etc/hosts"}},
+            {"args": {"options": "/etc/hosts"}},
+            {"args": {"options": {"path": "a"}}},
+            {"args": {"options": {"deep": {"path": "/etc/hosts"}}}},
+            {"args": {"options.path": "a", "options": {"path": "/etc/hosts"}}},
+        ],
+    }]));
+    assert!(policy.is_ok(), "{policy:?}");
+}
+
+#[test]
+fn every_rule_says_why_it_did_not_match() {
+    let policy = Policy::from_value(&json!([
+        {"effect": "allow", "tool": "web_*"},
+        {"effect": "ask", "risk": ["read", "exec_low"]},
+        {"effect": "deny", "principal": "agent:b"},
+        {"effect": "deny", "args": {"path": "/etc/*", "mode": "*"}},
+        {"effect": "deny", "args": {"token": "x*"}},
+        {"effect": "allow", "tool": "file_*"},
+    ]))
+    .unwrap();
+    let args = Map::from_iter([
+        ("path".to_owned(), json!("/etc/hosts")),
+        ("token".to_owned(), json!("s3cr3t")),
+    ]);
+    let call = Call {
+        tool: "file_write",
+        risk: Some(Risk::Write),
+        principal: "agent:a",
+        args: &args,
+    };
+    let explanation = policy.explain(&call);
+    assert_eq!(explanation.decision, policy.decide(&call));
+    let why_not: Vec<Option<&str>> = explanation
+        .rules
+        .iter()
+        .map(|rule| rule.why_not.as_deref())
+        .collect();
+    assert_eq!(
+        why_not,
+        [
+            Some("tool `file_write` does not match `web_*`"),
+            Some("risk `write` is not `read` or `exec_low`"),
+            Some("principal `agent:a` does not match `agent:b`"),
+            Some("argument `mode` is absent"),
+            Some("argument `token` does not match `x*`"),
+            None,
+        ]
+    );
+    assert_eq!(
+        explanation.rules[5],
+        RuleVerdict {
+            number: 6,
+            effect: Effect::Allow,
+            matched: true,
+            why_not: None
+        }
+    );
+    let unknown = policy.explain(&Call { risk: None, ..call });
+    assert_eq!(
+        unknown.rules[1].why_not.as_deref(),
+        Some("risk is not known and counts as `write`, not as `read` or `exec_low`")
+    );
+}
+
+#[test]
+fn a_policy_is_readable_as_a_table() {
+    let policy = Policy::from_value(&json!([
+        {"effect": "allow", "tool": "file_read"},
+        {"effect": "deny", "tool": "file_*", "args": {"path": "/etc/*"}},
+        {"effect": "ask", "tool": "app_deploy", "approvals": 2},
+        {"effect": "deny", "principal": "agent:guest", "risk": ["write", "exec_high"]},
+        {"effect": "allow", "tool": "notes_add", "args": {"path": "notes/*"}},
+        {"effect": "ask", "tool": "app_deploy", "args": {"to": "prod"}, "approvals": 3},
+    ]))
+    .unwrap();
+    let table = table(
+        &policy,
+        &["agent:a", "agent:guest"],
+        &[
+            ("file_read", Some(Risk::Read)),
+            ("file_write", Some(Risk::Write)),
+            ("app_deploy", Some(Risk::ExecHigh)),
+            ("notes_add", Some(Risk::Write)),
+            ("who_knows", None),
+            ("code_format", Some(Risk::ExecLow)),
+        ],
+    );
+    assert_eq!(
+        table.to_string(),
+        "\
+tool         risk       agent:a  agent:guest
+file_read    read       allow*   allow*
+file_write   write      ask*     deny
+app_deploy   exec_high  ask(2)*  deny
+notes_add    write      ask~     deny
+who_knows    ?          ask      deny
+code_format  exec_low   allow    allow
+"
+    );
+    let value = table.to_value();
+    assert_eq!(value["principals"], json!(["agent:a", "agent:guest"]));
+    assert_eq!(
+        value["tools"][2],
+        json!({
+            "tool": "app_deploy",
+            "risk": "exec_high",
+            "decisions": {
+                "agent:a": {"effect": "ask", "rule": 3, "approvals": 2, "stricter": true, "looser": false},
+                "agent:guest": {"effect": "deny", "rule": 4, "approvals": 2, "stricter": false, "looser": false},
+            },
+        })
+    );
 }
 
 #[test]

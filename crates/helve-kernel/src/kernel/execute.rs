@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::pass::{Ready, key_taken, not_recorded};
-use super::{Kernel, Stop, authorize, lock};
+use super::{Kernel, Stop, lock};
 use crate::logs::Logs;
 use crate::registry::Behind;
 use crate::run::RunState;

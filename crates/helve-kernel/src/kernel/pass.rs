@@ -188,7 +188,7 @@ impl Kernel {
             false => ready.args.clone(),
             true => {
                 let schema = &ready.entry.def.input_schema;
-                helve_core::marked::hide(schema, &ready.args, &self.inner.secret_key)
+                helve_core::secret::hide(schema, &ready.args, &self.inner.secret_key)
             }
         }
     }

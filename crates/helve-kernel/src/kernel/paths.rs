@@ -23,17 +23,16 @@ pub(super) fn resolve(
 ) -> Result<Map<String, Value>, ToolError> {
     let mut out = Value::Object(args.clone());
     for found in marked(&def.input_schema, args, Mark::Path) {
-        let Value::String(asked) = found.value else {
-            continue;
-        };
-        let path = resolve_one(root, def, asked)
-            .map_err(|e| refused(&found.pointer, asked, e.kind, &e.message))?;
-        let Some(path) = path.to_str() else {
-            let why = "it resolves to a path that is not UTF-8";
-            return Err(refused(&found.pointer, asked, crate::ErrorKind::Validation, why));
-        };
         if let Some(place) = out.pointer_mut(&found.pointer) {
-            *place = Value::String(path.to_owned());
+            each_text(place, &mut |asked| {
+                let refuse = |kind, why: &str| refused(&found.pointer, asked, kind, why);
+                let path = resolve_one(root, def, asked).map_err(|e| refuse(e.kind, &e.message))?;
+                let unreadable = || {
+                    let why = "it resolves to a path that is not UTF-8";
+                    refuse(crate::ErrorKind::Validation, why)
+                };
+                Ok(path.to_str().ok_or_else(unreadable)?.to_owned())
+            })?;
         }
     }
     match out {
@@ -46,17 +45,36 @@ pub(super) fn resolve(
 pub(super) fn from_root(root: &Path, def: &ToolDef, args: &Map<String, Value>) -> Map<String, Value> {
     let mut out = Value::Object(args.clone());
     for found in marked(&def.input_schema, args, Mark::Path) {
-        let inside = found.value.as_str().and_then(|p| Path::new(p).strip_prefix(root).ok());
-        let inside = inside.and_then(Path::to_str);
-        if let (Some(inside), Some(place)) = (inside, out.pointer_mut(&found.pointer)) {
-            let inside = if inside.is_empty() { "." } else { inside };
-            *place = Value::String(inside.to_owned());
+        if let Some(place) = out.pointer_mut(&found.pointer) {
+            let shown = each_text(place, &mut |path| {
+                let inside = Path::new(path).strip_prefix(root).ok().and_then(Path::to_str);
+                Ok(match inside {
+                    Some("") => ".".to_owned(),
+                    Some(inside) => inside.to_owned(),
+                    None => path.to_owned(),
+                })
+            });
+            debug_assert!(shown.is_ok(), "nothing is refused here");
         }
     }
     match out {
         Value::Object(map) => map,
         _ => args.clone(),
     }
+}
+
+/// Changes every text in a value: an argument may be a list of paths.
+fn each_text(
+    value: &mut Value,
+    change: &mut impl FnMut(&str) -> Result<String, ToolError>,
+) -> Result<(), ToolError> {
+    match value {
+        Value::String(text) => *text = change(text)?,
+        Value::Array(items) => items.iter_mut().try_for_each(|v| each_text(v, change))?,
+        Value::Object(map) => map.values_mut().try_for_each(|v| each_text(v, change))?,
+        _ => {}
+    }
+    Ok(())
 }
 
 fn refused(pointer: &str, asked: &str, kind: crate::ErrorKind, why: &str) -> ToolError {

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use helve_core::audit::hash_of;
-use helve_core::marked::{Mark, marked, redact_value};
+use helve_core::marked::{Mark, marked};
+use helve_core::secret::redact_value;
 use serde_json::{Value, json};
 
 use super::Kernel;
@@ -62,7 +63,7 @@ impl Kernel {
         }
         let mut found = Vec::new();
         for secret in marked(&ready.entry.def.input_schema, &ready.args, Mark::Secret) {
-            texts(secret.value, &mut found);
+            found.extend(secret.texts());
         }
         found
     }
@@ -171,16 +172,6 @@ impl Kernel {
                 return answer;
             }
         }
-    }
-}
-
-fn texts(value: &Value, found: &mut Vec<String>) {
-    match value {
-        Value::String(text) => found.push(text.clone()),
-        Value::Array(items) => items.iter().for_each(|v| texts(v, found)),
-        Value::Object(map) => map.values().for_each(|v| texts(v, found)),
-        Value::Number(number) => found.push(number.to_string()),
-        Value::Null | Value::Bool(_) => {}
     }
 }
 
