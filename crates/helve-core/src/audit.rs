@@ -34,6 +34,16 @@ impl Hash {
         Self(Sha256::digest(bytes).into())
     }
 
+    /// A hash that was kept as bytes.
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes.
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
     /// Reads 64 small hexadecimal digits.
     pub fn parse(text: &str) -> Option<Self> {
         hex::bytes(text).map(Self)
@@ -117,19 +127,27 @@ impl Head {
 
     /// The next entry, and where the chain stands then.
     pub fn append(self, record: Value) -> Result<(Entry, Head), NotCanonical> {
-        let seq = self.seq + 1;
-        let hash = link(self.hash, seq, &record)?;
-        let head = Head { seq, hash };
+        let head = self.after(&canonical(&record)?);
+        let Head { seq, hash } = head;
         Ok((Entry { seq, record, hash }, head))
     }
-}
 
-/// `SHA-256(hash before ‖ canonical {seq, record})`.
-fn link(before: Hash, seq: u64, record: &Value) -> Result<Hash, NotCanonical> {
-    let mut digest = Sha256::new();
-    digest.update(before.0);
-    digest.update(canonical(&json!({"seq": seq, "record": record}))?);
-    Ok(Hash(digest.finalize().into()))
+    /// Where the chain stands after a record with these canonical bytes: for those
+    /// who keep the bytes that were hashed, and not the value.
+    ///
+    /// The hash is `SHA-256(hash before ‖ canonical {seq, record})`; `record` sorts
+    /// before `seq`, so the bytes of the record stand in it as they are.
+    #[must_use]
+    pub fn after(self, record: &[u8]) -> Head {
+        let seq = self.seq + 1;
+        let mut digest = Sha256::new();
+        digest.update(self.hash.0);
+        digest.update(br#"{"record":"#);
+        digest.update(record);
+        digest.update(format!(r#","seq":{seq}}}"#));
+        let hash = Hash(digest.finalize().into());
+        Head { seq, hash }
+    }
 }
 
 #[cfg(test)]

@@ -32,6 +32,17 @@ pub enum StoreError {
     /// What is kept cannot be understood.
     #[error("the store is damaged: {0}")]
     Damaged(String),
+    /// Somebody else writes to it.
+    #[error("{0}")]
+    Locked(String),
+    /// It was written by a program that knew more.
+    #[error("the store was made by a newer helve (schema {found}, this one knows {known}); start that one")]
+    TooNew {
+        /// The schema of what is kept.
+        found: i64,
+        /// The newest that this program knows.
+        known: i64,
+    },
     /// The store was closed.
     #[error("the store is closed")]
     Closed,

@@ -20,6 +20,21 @@ fn check(lines: &[String], end: Option<Head>) -> Result<Head, Broken> {
     verify(lines.iter().map(String::as_str), Head::START, end)
 }
 
+/// The formula, written out: what any other verifier computes.
+#[test]
+fn a_hash_covers_the_hash_before_and_the_canonical_entry() {
+    let mut head = Head::START;
+    for record in [json!({"b": [1.0, "é"], "a": null}), json!("x"), json!({})] {
+        let whole = canonical(&json!({"seq": head.seq + 1, "record": record})).unwrap();
+        let wanted = Hash::of(&[head.hash.as_bytes().as_slice(), &whole].concat());
+        assert_eq!(head.after(&canonical(&record).unwrap()).hash, wanted);
+        let (entry, next) = head.append(record).unwrap();
+        assert_eq!((entry.hash, next.hash), (wanted, wanted));
+        head = next;
+    }
+    assert_eq!(Hash::from_bytes(*head.hash.as_bytes()), head.hash);
+}
+
 #[test]
 fn a_whole_chain_holds() {
     let (lines, head) = chain(20);

@@ -4,7 +4,7 @@
 //! millions is checked as it comes out of a store. What is broken stays broken: after
 //! the first error, every later call answers with it.
 
-use super::{Checkpoint, Entry, Head, PublicKey, link};
+use super::{Checkpoint, Entry, Head, PublicKey, canonical};
 
 /// Where a chain is broken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -232,14 +232,11 @@ impl Verifier {
             let wanted = self.head.seq.saturating_add(1);
             return Err(Broken::Gap { wanted, found });
         }
-        let hash = link(self.head.hash, entry.seq, &entry.record).ok();
-        if hash != Some(entry.hash) {
-            return Err(Broken::Changed { seq: entry.seq });
+        let next = canonical(&entry.record).map(|record| self.head.after(&record));
+        match next {
+            Ok(next) if next.hash == entry.hash => self.head = next,
+            _ => return Err(Broken::Changed { seq: entry.seq }),
         }
-        self.head = Head {
-            seq: entry.seq,
-            hash: entry.hash,
-        };
         self.compare()
     }
 
