@@ -69,7 +69,8 @@ pub struct Rule {
     /// The principals.
     pub principal: Option<Pattern>,
     /// Patterns by argument; all must match, and an argument that is absent does not.
-    /// `options.path` is the `path` in `options`, unless an argument has just that name.
+    /// `options.path` is the `path` in `options`, and an argument of just that name.
+    /// Of a list, every item must match to allow, and one is enough to ask or deny.
     pub args: Vec<(String, Pattern)>,
     /// How many must agree where it asks; 1 where it does not say.
     pub approvals: u32,

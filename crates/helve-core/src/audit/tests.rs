@@ -125,3 +125,15 @@ fn the_arithmetic_is_as_it_says() {
     let elsewhere = "e5137d0b5ff75a6ff23ef73e1df3263869a4e0d55684f8936168e0696ef2cf83";
     assert_eq!(entry.hash.to_string(), elsewhere);
 }
+
+#[test]
+fn large_numbers_are_told_apart() {
+    let big = |n: u64| hash_of(&json!({"id": n, "more": [n]})).unwrap();
+    let limit = 1 << 53;
+    for n in [limit, limit + 1, u64::MAX - 1] {
+        assert_ne!(big(n), big(n + 1), "{n}");
+    }
+    assert_ne!(hash_of(&json!(i64::MIN)), hash_of(&json!(i64::MIN + 1)));
+    // Up to there, the standard's own form.
+    assert_eq!(canonical(&json!(limit)).unwrap(), b"9007199254740992");
+}

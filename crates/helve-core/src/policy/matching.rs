@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use super::{Call, Pattern, Rule};
+use super::{Call, Effect, Pattern, Rule};
 use crate::def::Risk;
 
 /// The first thing about a call that a rule does not match. It never shows the
@@ -51,11 +51,17 @@ impl Rule {
     pub(super) fn miss<'m>(&'m self, call: &Call<'m>) -> Option<Miss<'m>> {
         self.miss_without_args(call).or_else(|| {
             self.args.iter().find_map(|(name, pattern)| {
+                let mut texts = Vec::new();
                 let found = named(call.args, name);
-                let fits = |value: &&Value| any_text(value, &|text| pattern.matches(text));
+                found.iter().for_each(|value| told(value, &mut texts));
+                // One bad path in a list is enough to stop it, and not enough to let it pass.
+                let fits = match self.effect {
+                    Effect::Allow => !texts.is_empty() && texts.iter().all(|t| pattern.matches(t)),
+                    Effect::Ask | Effect::Deny => texts.iter().any(|t| pattern.matches(t)),
+                };
                 match found.is_empty() {
                     true => Some(Miss::Absent(name)),
-                    false => (!found.iter().any(fits)).then_some(Miss::Argument(name, pattern)),
+                    false => (!fits).then_some(Miss::Argument(name, pattern)),
                 }
             })
         })
@@ -82,12 +88,10 @@ impl Rule {
     }
 }
 
-/// What a rule calls `name`: the argument of just that name, or else the one that
-/// the dots lead to, in every item where they lead through a list.
+/// What a rule calls `name`: the argument of just that name, and the one that the
+/// dots lead to, in every item where they lead through a list. Both, so that neither
+/// hides behind the other.
 fn named<'c>(args: &'c Map<String, Value>, name: &str) -> Vec<&'c Value> {
-    if let Some(literal) = args.get(name) {
-        return vec![literal];
-    }
     let mut parts = name.split('.');
     let first = parts.next().and_then(|part| args.get(part));
     let mut found: Vec<&Value> = first.into_iter().collect();
@@ -95,6 +99,9 @@ fn named<'c>(args: &'c Map<String, Value>, name: &str) -> Vec<&'c Value> {
         let mut next = Vec::new();
         found.iter().for_each(|value| step(value, part, &mut next));
         found = next;
+    }
+    if name.contains('.') {
+        found.extend(args.get(name));
     }
     found
 }
@@ -107,13 +114,13 @@ fn step<'c>(value: &'c Value, part: &str, found: &mut Vec<&'c Value>) {
     }
 }
 
-/// Whether any text in a value fits: an argument may be a list of paths.
-fn any_text(value: &Value, fits: &impl Fn(&str) -> bool) -> bool {
+/// All that a value says: an argument may be a list of paths.
+fn told(value: &Value, texts: &mut Vec<String>) {
     match value {
-        Value::String(text) => fits(text),
-        Value::Array(items) => items.iter().any(|v| any_text(v, fits)),
-        Value::Object(map) => map.values().any(|v| any_text(v, fits)),
-        Value::Null => false,
-        other => fits(&other.to_string()),
+        Value::String(text) => texts.push(text.clone()),
+        Value::Array(items) => items.iter().for_each(|v| told(v, texts)),
+        Value::Object(map) => map.values().for_each(|v| told(v, texts)),
+        Value::Null => {}
+        other => texts.push(other.to_string()),
     }
 }

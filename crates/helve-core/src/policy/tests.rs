@@ -240,13 +240,13 @@ fn arguments_inside_others_have_dotted_names() {
             {"args": {"options": [{"path": "a"}, {"path": "/etc/hosts"}]}},
             {"args": {"options.path": "/etc/hosts"}},
             {"args": {"options.path": "/etc/hosts", "options": {"path": "a"}}},
+            {"args": {"options.path": "a", "options": {"path": "/etc/hosts"}}},
         ],
         "no_match": [
             {"args": {"path": "/etc/hosts"}},
             {"args": {"options": "/etc/hosts"}},
             {"args": {"options": {"path": "a"}}},
             {"args": {"options": {"deep": {"path": "/etc/hosts"}}}},
-            {"args": {"options.path": "a", "options": {"path": "/etc/hosts"}}},
         ],
     }]));
     assert!(policy.is_ok(), "{policy:?}");
@@ -384,4 +384,35 @@ fn patterns() {
     // Many stars on a long text that just does not fit.
     let stars = format!("{}b", "*a".repeat(50));
     assert!(!Pattern::new(stars).matches(&"a".repeat(5000)));
+}
+
+/// One bad item stops a list, and one good item does not let it pass.
+#[test]
+fn every_item_must_be_allowed_and_one_is_enough_to_deny() {
+    let rules = |effect: &str, name: &str| {
+        let rule = serde_json::json!([{"effect": effect, "args": {name: "/tmp/*"}}]);
+        Policy::from_value(&rule).unwrap()
+    };
+    let decide = |policy: &Policy, args: serde_json::Value| {
+        let Value::Object(args) = args else { panic!() };
+        let call = Call {
+            tool: "file_write",
+            risk: Some(Risk::Write),
+            principal: "ann",
+            args: &args,
+        };
+        policy.decide(&call).effect
+    };
+    let both = serde_json::json!({"path": ["/tmp/a", "/etc/shadow"]});
+    let tmp = serde_json::json!({"path": ["/tmp/a", "/tmp/b"]});
+    assert_eq!(decide(&rules("allow", "path"), both.clone()), Effect::Ask);
+    assert_eq!(decide(&rules("allow", "path"), tmp), Effect::Allow);
+    assert_eq!(decide(&rules("deny", "path"), both), Effect::Deny);
+    // An argument whose name only looks like a place hides nothing.
+    let hidden = serde_json::json!({"o": {"path": "/tmp/a"}, "o.path": "harmless"});
+    assert_eq!(
+        decide(&rules("deny", "o.path"), hidden.clone()),
+        Effect::Deny
+    );
+    assert_eq!(decide(&rules("allow", "o.path"), hidden), Effect::Ask);
 }
