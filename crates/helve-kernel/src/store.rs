@@ -36,7 +36,9 @@ pub enum StoreError {
     #[error("{0}")]
     Locked(String),
     /// It was written by a program that knew more.
-    #[error("the store was made by a newer helve (schema {found}, this one knows {known}); start that one")]
+    #[error(
+        "the store was made by a newer helve (schema {found}, this one knows {known}); start that one"
+    )]
     TooNew {
         /// The schema of what is kept.
         found: i64,
@@ -196,6 +198,9 @@ pub struct AuditFilter {
 }
 
 /// What a hub keeps.
+///
+/// `at` is within `expires` where it is before it. An id that was used before is
+/// an error. Where an error is the answer, nothing has changed.
 #[async_trait]
 pub trait Store: Send + Sync {
     /// All tools that are registered and not removed, by name.
@@ -203,8 +208,9 @@ pub trait Store: Send + Sync {
 
     /// Makes a version the current one of its tool. Registers the tool, or brings
     /// a removed one back, where there is none; whether it is enabled stays as it
-    /// was, and is `enabled` for a new one. A version of the same number must not
-    /// exist: then nothing changes and the answer is `false`.
+    /// was, and is `enabled` for a new one; `source` is its source from now on. A version
+    /// of the same number must not exist, not even of a removed tool: then nothing
+    /// changes and the answer is `false`.
     async fn add_version(
         &self,
         version: Version,
@@ -247,12 +253,13 @@ pub trait Store: Send + Sync {
     ) -> Result<Opened, StoreError>;
 
     /// Moves a run; `false` where it is in none of the states, and then nothing changes.
-    /// A run that becomes `running` gets its start, one that is over its end.
+    /// A run that becomes `running` gets its start, one that is over its end, each
+    /// once. A code or an answer that the step does not tell stays as it was.
     async fn move_run(&self, step: Move, record: Record) -> Result<bool, StoreError>;
 
     /// Spends an approval that was granted for exactly `bound` and has not expired
-    /// at `at`, and sets its run running. For any approval, at most one caller ever
-    /// gets `true`.
+    /// at `at`, and sets its run running; not where that is over. For any approval,
+    /// at most one caller ever gets `true`.
     async fn spend_approval(
         &self,
         id: &ApprovalId,
@@ -267,7 +274,8 @@ pub trait Store: Send + Sync {
     /// Runs, newest first.
     async fn runs(&self, filter: RunFilter, limit: usize) -> Result<Vec<Run>, StoreError>;
 
-    /// Keeps what a run wrote. Not on the record, and durable with the next verb that is.
+    /// Keeps what a run wrote. Not on the record, and durable with the next verb that
+    /// is. A run that there is not, and a number that was used, are errors.
     async fn append_chunks(&self, run: &RunId, chunks: Vec<Chunk>) -> Result<(), StoreError>;
 
     /// What a run wrote, after that number.
@@ -276,8 +284,8 @@ pub trait Store: Send + Sync {
 
     /// Adds what somebody said about an approval that is pending and has not
     /// expired at the decision's time. A denial denies it; the approval that makes
-    /// `needed` grants it, until `granted_until`. The run of a denied one stays
-    /// for the kernel to move.
+    /// `needed` grants it, until `granted_until`. Only [`Decided::Counted`] is on the
+    /// record. The run of a denied one stays for the kernel to move.
     async fn decide(
         &self,
         id: &ApprovalId,
@@ -297,7 +305,8 @@ pub trait Store: Send + Sync {
         limit: usize,
     ) -> Result<Vec<Approval>, StoreError>;
 
-    /// Whether somebody was told of an approval.
+    /// Keeps whether somebody was told of an approval; `false` where there is no such
+    /// approval or nothing changes.
     async fn set_notice(
         &self,
         id: &ApprovalId,

@@ -11,16 +11,26 @@ use crate::run::{Chunk, Run, RunState};
 use crate::store::{IdempotencyKey, Move, Opened, Record, RunFilter, StoreError};
 use crate::{ApprovalId, At, RunId};
 
-/// How many runs that are over are kept.
-pub(super) const KEPT: usize = 100_000;
-
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Runs {
     /// By id, which is by time.
     slots: BTreeMap<RunId, Slot>,
     /// Those that are over, in the order in which they became so.
     over: VecDeque<RunId>,
+    /// How many of those are kept.
+    pub(super) bound: usize,
     keys: HashMap<(String, String), (Hash, RunId)>,
+}
+
+impl Default for Runs {
+    fn default() -> Self {
+        Self {
+            slots: BTreeMap::new(),
+            over: VecDeque::new(),
+            bound: 100_000,
+            keys: HashMap::new(),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -43,7 +53,11 @@ impl State {
             && let Some((first, id)) = self.runs.keys.get(name)
         {
             let same = first == body;
-            return Ok(if same { Opened::Same(id.clone()) } else { Opened::KeyTaken });
+            return Ok(if same {
+                Opened::Same(id.clone())
+            } else {
+                Opened::KeyTaken
+            });
         }
         if self.runs.slots.contains_key(&run.id) {
             return Err(taken("run", run.id.as_str()));
@@ -108,9 +122,10 @@ impl State {
         at: At,
         record: &Record,
     ) -> Result<bool, StoreError> {
-        let approval = self.approvals.get_mut(id).filter(|a| {
-            a.state == ApprovalState::Approved && a.bound == bound && at < a.expires
-        });
+        let approval = self
+            .approvals
+            .get_mut(id)
+            .filter(|a| a.state == ApprovalState::Approved && a.bound == bound && at < a.expires);
         let Some(approval) = approval else {
             return Ok(false);
         };
@@ -174,7 +189,7 @@ impl State {
     /// Counts a run among those that are over, and lets the oldest of them go.
     fn retire(&mut self, id: RunId) {
         self.runs.over.push_back(id);
-        if self.runs.over.len() <= KEPT {
+        if self.runs.over.len() <= self.runs.bound {
             return;
         }
         let oldest = self.runs.over.pop_front();

@@ -44,10 +44,9 @@ impl Default for Chain {
 
 impl Chain {
     pub(super) fn append(&mut self, record: &Record) -> Result<(), StoreError> {
-        let (entry, head) = self
-            .head
-            .append(record.to_value())
-            .map_err(|e| StoreError::Unwritable(format!("the record of `{}`: {e}", record.event)))?;
+        let (entry, head) = self.head.append(record.to_value()).map_err(|e| {
+            StoreError::Unwritable(format!("the record of `{}`: {e}", record.event))
+        })?;
         if let Some(entries) = &mut self.entries {
             entries.push((record.at, entry));
         }
@@ -129,10 +128,7 @@ impl State {
             return Ok(false);
         }
         self.chain.append(record)?;
-        let enabled = self
-            .tools
-            .get(&version.tool)
-            .map_or(enabled, |t| t.enabled);
+        let enabled = self.tools.get(&version.tool).map_or(enabled, |t| t.enabled);
         let tool = Tool {
             current: version.version.clone(),
             enabled,
