@@ -224,7 +224,9 @@ impl Builder {
             ..AuditFilter::default()
         };
         let last = self.store.audit(last, 1).await?;
-        let floor = last.first().and_then(|e| At::parse(e.record["at"].as_str()?));
+        let floor = last
+            .first()
+            .and_then(|e| At::parse(e.record["at"].as_str()?));
         let kernel = self.build(floor.unwrap_or(At(0)))?;
         kernel.load().await?;
         kernel.settle().await?;
@@ -314,7 +316,9 @@ impl Kernel {
         let mut added: Vec<String> = Vec::new();
         for entry in entries {
             let name = entry.def.name.to_string();
-            let taken = registry.find(&name).is_some_and(|e| e.def.name.as_str() == name);
+            let taken = registry
+                .find(&name)
+                .is_some_and(|e| e.def.name.as_str() == name);
             let put = match taken {
                 true => Err(RegistryError::NameTaken {
                     tool: name.clone(),
@@ -386,7 +390,11 @@ impl Kernel {
     /// The enabled tools in one line each, within a budget of tokens.
     pub fn catalog(&self, budget: usize) -> Result<Catalog, TooSmall> {
         let tools = self.tools();
-        let enabled: Vec<&ToolDef> = tools.iter().filter(|e| e.enabled).map(|e| &*e.def).collect();
+        let enabled: Vec<&ToolDef> = tools
+            .iter()
+            .filter(|e| e.enabled)
+            .map(|e| &*e.def)
+            .collect();
         helve_core::catalog::catalog(&enabled, budget)
     }
 
@@ -429,7 +437,10 @@ impl Kernel {
     pub async fn close(&self, grace: Duration) {
         self.inner.closing.cancel();
         self.inner.tasks.close();
-        if tokio::time::timeout(grace, self.inner.tasks.wait()).await.is_err() {
+        if tokio::time::timeout(grace, self.inner.tasks.wait())
+            .await
+            .is_err()
+        {
             for stop in lock(&self.inner.running).values() {
                 *lock(&stop.by) = Some("the hub, which is stopping".to_owned());
                 stop.token.cancel();

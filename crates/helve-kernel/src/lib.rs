@@ -60,11 +60,11 @@ pub use filter::{Filter, Next, Passing};
 pub use helve_core;
 pub use helve_core::{ToolDef, ToolName};
 pub use helve_macros::tool;
+pub use id::{ApprovalId, RunId, TokenId};
 pub use kernel::{
     ApprovalRules, Batch, Builder, Conflict, Kernel, NewToken, Notifier, OpenError, Outcome,
     Registration, run_answer,
 };
-pub use id::{ApprovalId, RunId, TokenId};
 pub use principal::{Permission, Principal, PrincipalKind};
 pub use registry::{Entry, RegistryError};
 pub use run::{Chunk, Run, RunState, Stream};

@@ -12,8 +12,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::{Reply, ToolError};
 use crate::schema;
+use crate::{Reply, ToolError};
 
 /// A name that the macro has found canonical.
 pub fn name(name: &'static str) -> ToolName {

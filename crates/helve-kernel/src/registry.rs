@@ -56,7 +56,9 @@ pub(crate) enum Behind {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RegistryError {
     /// Another tool has the name.
-    #[error("`{tool}` answers to `{name}`, and so does `{holder}`; rename one, or remove the alias")]
+    #[error(
+        "`{tool}` answers to `{name}`, and so does `{holder}`; rename one, or remove the alias"
+    )]
     NameTaken {
         /// The tool that was not added.
         tool: String,
@@ -93,7 +95,10 @@ impl Entry {
         let compile = |schema: &Value| {
             Schema::compile(schema).map_err(|issues| RegistryError::Schema {
                 tool: def.name.to_string(),
-                problem: issues.first().map(|i| i.message.clone()).unwrap_or_default(),
+                problem: issues
+                    .first()
+                    .map(|i| i.message.clone())
+                    .unwrap_or_default(),
             })
         };
         let hash = version_hash(&def.to_value(), fingerprint.as_ref());

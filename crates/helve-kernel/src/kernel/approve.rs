@@ -31,10 +31,16 @@ impl Kernel {
         let id = approval.id.clone();
         let mut run = self.run_of(&ready, RunState::PendingApproval);
         run.approval = Some(id.clone());
-        let record = self.run_record(&ready, "run.asked").with("approval", id.as_str());
+        let record = self
+            .run_record(&ready, "run.asked")
+            .with("approval", id.as_str());
         lock(&self.inner.waiting).insert(ready.run.clone(), ready.clone());
         let key = ready.idempotency();
-        let opened = self.inner.store.open_run(run, Some(approval.clone()), key, record).await;
+        let opened = self
+            .inner
+            .store
+            .open_run(run, Some(approval.clone()), key, record)
+            .await;
         if !matches!(opened, Ok(Opened::New)) {
             lock(&self.inner.waiting).remove(&ready.run);
         }
@@ -100,7 +106,10 @@ impl Kernel {
             let error = ToolError::permission("whoever asked cannot be the one who decides");
             return Err(error.with_hint("somebody else with `approval:decide` must do it"));
         }
-        if self.maker_of(who).is_some_and(|maker| maker == approval.requester) {
+        if self
+            .maker_of(who)
+            .is_some_and(|maker| maker == approval.requester)
+        {
             return Err(ToolError::permission(format!(
                 "`{}`, who asked, made the token of `{}`; it cannot decide",
                 approval.requester, who.owner
@@ -171,7 +180,12 @@ impl Kernel {
 
     /// An approval.
     pub async fn approval(&self, id: &ApprovalId) -> Result<Approval, ToolError> {
-        let found = self.inner.store.approval(id).await.map_err(|e| broken(&e))?;
+        let found = self
+            .inner
+            .store
+            .approval(id)
+            .await
+            .map_err(|e| broken(&e))?;
         found.ok_or_else(|| unknown(id.as_str()))
     }
 
@@ -190,7 +204,9 @@ impl Kernel {
                         _ => RunState::Failed,
                     };
                     let over = ApprovalState::Withdrawn;
-                    kernel.end_waiting(&approval, "run.stopped", "hub", state, over, error).await;
+                    kernel
+                        .end_waiting(&approval, "run.stopped", "hub", state, over, error)
+                        .await;
                 }
             }
         });
@@ -210,7 +226,10 @@ impl Kernel {
         };
         authorize::permitted(&principal, &entry)?;
         if !entry.enabled {
-            return Err(ToolError::not_found(format!("`{}` was disabled", approval.tool)));
+            return Err(ToolError::not_found(format!(
+                "`{}` was disabled",
+                approval.tool
+            )));
         }
         let resolved = self.resolve_paths(&entry, &old.args)?;
         let decision = self.decide_call(&entry, &principal, &old.args, &resolved);
@@ -236,11 +255,14 @@ impl Kernel {
             return Err(ToolError::internal("the arguments of the run are damaged"));
         };
         if entry.has_secrets && !marked(&entry.def.input_schema, &args, Mark::Secret).is_empty() {
-            let error = ToolError::dependency("the hub was restarted, and it does not keep secrets");
+            let error =
+                ToolError::dependency("the hub was restarted, and it does not keep secrets");
             return Err(error.with_hint("call the tool again"));
         }
         let principal = self.principal_of(&run, &entry)?;
-        let ctx = Ctx::builder().run_id(run.id.as_str()).principal(run.owner.as_str());
+        let ctx = Ctx::builder()
+            .run_id(run.id.as_str())
+            .principal(run.owner.as_str());
         let ctx = match &run.agent {
             Some(agent) => ctx.agent_id(agent.as_str()),
             None => ctx,
@@ -281,8 +303,12 @@ impl Kernel {
     ) -> Result<Arc<Principal>, ToolError> {
         let now = self.now();
         let tokens = read(&self.inner.tokens);
-        let token = tokens.values().find(|t| Some(&t.id) == asked.token.as_ref());
-        let live = token.filter(|t| t.is_live(now)).map(|t| Arc::new(t.principal()));
+        let token = tokens
+            .values()
+            .find(|t| Some(&t.id) == asked.token.as_ref());
+        let live = token
+            .filter(|t| t.is_live(now))
+            .map(|t| Arc::new(t.principal()));
         let gone = || ToolError::permission("the token that asked no longer counts");
         let principal = live.ok_or_else(gone)?;
         authorize::permitted(&principal, entry)?;
@@ -294,7 +320,8 @@ impl Kernel {
         let why = reason.map(|r| format!(": {r}")).unwrap_or_default();
         let error = ToolError::denied(format!("`{}` was denied by {by}{why}", approval.tool));
         let over = ApprovalState::Denied;
-        self.end_waiting(approval, "run.denied", by, RunState::Denied, over, error).await;
+        self.end_waiting(approval, "run.denied", by, RunState::Denied, over, error)
+            .await;
     }
 
     /// Ends runs whose approvals nobody decided, or used, in time.
@@ -303,7 +330,11 @@ impl Kernel {
         for state in [ApprovalState::Pending, ApprovalState::Approved] {
             let mut before = None;
             loop {
-                let page = self.inner.store.approvals(Some(state), before.clone(), 200).await?;
+                let page = self
+                    .inner
+                    .store
+                    .approvals(Some(state), before.clone(), 200)
+                    .await?;
                 for approval in page.iter().filter(|a| now >= a.expires) {
                     self.expire_one(approval).await?;
                 }
@@ -321,10 +352,14 @@ impl Kernel {
             ApprovalState::Pending => "nobody decided it in time",
             _ => "it was approved, but not begun in time",
         };
-        let error = ToolError::denied(format!("the approval of `{}` expired: {what}", approval.tool))
-            .with_hint("call the tool again to ask anew");
+        let error = ToolError::denied(format!(
+            "the approval of `{}` expired: {what}",
+            approval.tool
+        ))
+        .with_hint("call the tool again to ask anew");
         let (state, over) = (RunState::Expired, ApprovalState::Expired);
-        self.try_end_waiting(approval, "run.expired", "hub", state, over, error).await?;
+        self.try_end_waiting(approval, "run.expired", "hub", state, over, error)
+            .await?;
         Ok(())
     }
 
@@ -349,7 +384,11 @@ impl Kernel {
             }
         }
         let record = self.entry_of(&who.owner, "run.cancelling", id.as_str());
-        self.inner.store.record(record).await.map_err(|e| broken(&e))?;
+        self.inner
+            .store
+            .record(record)
+            .await
+            .map_err(|e| broken(&e))?;
         let stop = lock(&self.inner.running).get(id).cloned();
         match stop {
             Some(stop) => {
@@ -371,7 +410,9 @@ impl Kernel {
         error: ToolError,
     ) {
         // Where it cannot be recorded now, the sweep or the next start does it.
-        let _ = self.try_end_waiting(approval, event, actor, state, over, error).await;
+        let _ = self
+            .try_end_waiting(approval, event, actor, state, over, error)
+            .await;
     }
 
     async fn try_end_waiting(
@@ -412,7 +453,10 @@ impl Kernel {
         let waiting = self.answer_of(run);
         tokio::pin!(waiting);
         loop {
-            let left = approval.expires.since(self.now()).max(Duration::from_millis(10));
+            let left = approval
+                .expires
+                .since(self.now())
+                .max(Duration::from_millis(10));
             tokio::select! {
                 answer = &mut waiting => return answer,
                 () = tokio::time::sleep(left) => {
@@ -452,7 +496,11 @@ impl Kernel {
                 .entry_of("hub", event, approval.run.as_str())
                 .with("approval", approval.id.as_str())
                 .with("why", why);
-            let _ = kernel.inner.store.set_notice(&approval.id, notice, record).await;
+            let _ = kernel
+                .inner
+                .store
+                .set_notice(&approval.id, notice, record)
+                .await;
             kernel.told(Change::Approval(approval.id));
         });
     }

@@ -79,6 +79,8 @@ fn fold(ctx: &Ctx, answers: &[Answer]) -> Result<Ctx, Conflict> {
     }
     let ctx = written
         .into_iter()
-        .fold(ctx.to_builder(), |ctx, (slot, value, _)| ctx.set(slot, value.clone()));
+        .fold(ctx.to_builder(), |ctx, (slot, value, _)| {
+            ctx.set(slot, value.clone())
+        });
     Ok(ctx.build())
 }

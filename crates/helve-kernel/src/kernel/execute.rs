@@ -166,11 +166,14 @@ impl Execution {
     /// A filter changed the arguments: every check once more.
     fn again(&self, args: Map<String, Value>) -> Result<Ready, ToolError> {
         let entry = &self.ready.entry;
-        let prepared = args::prepare(&Value::Object(args), &entry.def.input_schema, &entry.input)
-            .map_err(|e| ToolError::validation(format!("a filter broke the arguments: {e}")))?;
+        let prepared =
+            args::prepare(&Value::Object(args), &entry.def.input_schema, &entry.input)
+                .map_err(|e| ToolError::validation(format!("a filter broke the arguments: {e}")))?;
         let resolved = self.kernel.resolve_paths(entry, &prepared.args)?;
         let principal = &self.ready.principal;
-        let decision = self.kernel.decide_call(entry, principal, &prepared.args, &resolved);
+        let decision = self
+            .kernel
+            .decide_call(entry, principal, &prepared.args, &resolved);
         let ready = Ready {
             args: prepared.args,
             resolved,
@@ -263,7 +266,9 @@ impl Execution {
             Behind::Nothing => {
                 let name = &ready.entry.def.name;
                 let error = ToolError::dependency(format!("`{name}` has no executor"));
-                return Err(error.with_hint("give it one, for example `host`, and register it again"));
+                return Err(
+                    error.with_hint("give it one, for example `host`, and register it again")
+                );
             }
         };
         let work = async {
@@ -325,7 +330,9 @@ impl Execution {
             answer.meta.approval = Some(id.clone());
         }
         answer.meta.timing_ms = begun.map_or(0.0, |b| b.elapsed().as_secs_f64() * 1000.0);
-        self.kernel.record_end(&self.ready, &self.start, begun.is_some(), &mut answer).await;
+        self.kernel
+            .record_end(&self.ready, &self.start, begun.is_some(), &mut answer)
+            .await;
         answer
     }
 }

@@ -42,11 +42,7 @@ pub struct Outcome {
 
 impl Kernel {
     /// Registers a tool, or a new version of it. The same definition again changes nothing.
-    pub async fn register(
-        &self,
-        who: &Principal,
-        new: Registration,
-    ) -> Result<Outcome, ToolError> {
+    pub async fn register(&self, who: &Principal, new: Registration) -> Result<Outcome, ToolError> {
         who.require(Permission::ToolRegister)?;
         let name = new.def.name.to_string();
         self.in_reach(who, &name)?;
@@ -66,7 +62,11 @@ impl Kernel {
                 && wanted.as_ref().is_none_or(|v| *v == before.version);
             if same {
                 let entry = before.clone();
-                return Ok(Outcome { entry, changed: false, warnings });
+                return Ok(Outcome {
+                    entry,
+                    changed: false,
+                    warnings,
+                });
             }
             def.version = wanted;
         }
@@ -75,7 +75,11 @@ impl Kernel {
         let definition = def.to_value();
         let kept = Registered {
             enabled: before.as_ref().map_or(def.enabled, |b| {
-                if b.def.enabled == def.enabled { b.enabled } else { def.enabled }
+                if b.def.enabled == def.enabled {
+                    b.enabled
+                } else {
+                    def.enabled
+                }
             }),
             source: new.source,
             current: Version {
@@ -98,7 +102,11 @@ impl Kernel {
         let put = write(&self.inner.registry).put(entry.clone());
         put.map_err(|e| ToolError::conflict(e.to_string()))?;
         self.told(Change::Tool(name));
-        Ok(Outcome { entry, changed: true, warnings })
+        Ok(Outcome {
+            entry,
+            changed: true,
+            warnings,
+        })
     }
 
     async fn keep(
@@ -117,14 +125,25 @@ impl Kernel {
             .with("version", version.version.to_string())
             .with("hash", version.hash.to_string())
             .with("before", before.map(|b| b.hash.to_string()))
-            .with("risk", version.definition.get("risk").cloned().unwrap_or(Value::Null))
+            .with(
+                "risk",
+                version
+                    .definition
+                    .get("risk")
+                    .cloned()
+                    .unwrap_or(Value::Null),
+            )
             .with("source", kept.source.as_str())
             .with("why", version.why.clone());
         let (name, enabled) = (version.tool.clone(), kept.enabled);
         let store = &self.inner.store;
-        let added = store.add_version(version.clone(), kept.source.clone(), enabled, record).await;
+        let added = store
+            .add_version(version.clone(), kept.source.clone(), enabled, record)
+            .await;
         if !added.map_err(|e| broken(&e))? {
-            return Err(ToolError::conflict("another registration of the same version was first"));
+            return Err(ToolError::conflict(
+                "another registration of the same version was first",
+            ));
         }
         if before.is_some_and(|b| b.enabled != enabled) {
             self.store_enabled(who, &name, enabled).await?;
@@ -156,7 +175,11 @@ impl Kernel {
         name: &str,
         enabled: bool,
     ) -> Result<(), ToolError> {
-        let event = if enabled { "tool.enabled" } else { "tool.disabled" };
+        let event = if enabled {
+            "tool.enabled"
+        } else {
+            "tool.disabled"
+        };
         let record = self.entry_of(&who.owner, event, name);
         let set = self.inner.store.set_enabled(name, enabled, record).await;
         set.map(drop).map_err(|e| broken(&e))
@@ -174,11 +197,15 @@ impl Kernel {
         let name = entry.def.name.to_string();
         let _one = self.inner.registering.lock().await;
         let history = self.history(&name).await?;
-        let old = history.iter().find(|v| v.version == *version).ok_or_else(|| {
-            let known: Vec<String> = history.iter().map(|v| format!("`{}`", v.version)).collect();
-            ToolError::not_found(format!("`{name}` has no version `{version}`"))
-                .with_hint(format!("it has {}", known.join(", ")))
-        })?;
+        let old = history
+            .iter()
+            .find(|v| v.version == *version)
+            .ok_or_else(|| {
+                let known: Vec<String> =
+                    history.iter().map(|v| format!("`{}`", v.version)).collect();
+                ToolError::not_found(format!("`{name}` has no version `{version}`"))
+                    .with_hint(format!("it has {}", known.join(", ")))
+            })?;
         let def = ToolDef::from_value(&old.definition)
             .map_err(|_| ToolError::internal("the old version is damaged"))?;
         let current = history.iter().find(|v| v.version == entry.version);
@@ -198,7 +225,11 @@ impl Kernel {
         read(&self.inner.registry)
             .check(&again)
             .map_err(|e| ToolError::conflict(e.to_string()))?;
-        let selected = self.inner.store.select_version(&name, version, record).await;
+        let selected = self
+            .inner
+            .store
+            .select_version(&name, version, record)
+            .await;
         if !selected.map_err(|e| broken(&e))? {
             return Err(ToolError::conflict("the tool was removed in the meantime"));
         }
@@ -212,7 +243,9 @@ impl Kernel {
     pub async fn remove(&self, who: &Principal, name: &str) -> Result<(), ToolError> {
         let entry = self.managed(who, name)?;
         if entry.source == CODE {
-            return Err(ToolError::conflict("a tool that is part of the program cannot be removed"));
+            return Err(ToolError::conflict(
+                "a tool that is part of the program cannot be removed",
+            ));
         }
         let name = entry.def.name.to_string();
         let _one = self.inner.registering.lock().await;
@@ -235,7 +268,11 @@ impl Kernel {
     }
 
     async fn history(&self, name: &str) -> Result<Vec<Version>, ToolError> {
-        self.inner.store.versions(name).await.map_err(|e| broken(&e))
+        self.inner
+            .store
+            .versions(name)
+            .await
+            .map_err(|e| broken(&e))
     }
 
     fn managed(&self, who: &Principal, name: &str) -> Result<Arc<Entry>, ToolError> {
@@ -258,7 +295,9 @@ impl Kernel {
         let Some(before) = before else { return Ok(()) };
         let name = &before.def.name;
         if before.source == CODE {
-            return Err(ToolError::conflict(format!("`{name}` is part of the program")));
+            return Err(ToolError::conflict(format!(
+                "`{name}` is part of the program"
+            )));
         }
         if before.source != new.source && new.source != API {
             return Err(ToolError::conflict(format!(
@@ -268,8 +307,10 @@ impl Kernel {
         }
         match new.replace {
             true => Ok(()),
-            false => Err(ToolError::conflict(format!("`{name}` is registered already"))
-                .with_hint("change it with PUT or PATCH, or `helve register --replace`")),
+            false => Err(
+                ToolError::conflict(format!("`{name}` is registered already"))
+                    .with_hint("change it with PUT or PATCH, or `helve register --replace`"),
+            ),
         }
     }
 
@@ -286,7 +327,9 @@ impl Kernel {
             Some(runs) => runs.inspect(def).await,
             None => {
                 let kind = executor.kind.as_str();
-                warnings.push(format!("this hub cannot run tools with executor `{kind}` yet"));
+                warnings.push(format!(
+                    "this hub cannot run tools with executor `{kind}` yet"
+                ));
                 Ok(None)
             }
         }
@@ -322,7 +365,9 @@ impl Kernel {
     fn swap(&self, name: &str, change: impl FnOnce(&mut Entry)) -> Result<Arc<Entry>, ToolError> {
         let mut registry = write(&self.inner.registry);
         let old = registry.resolve(name)?;
-        let mut entry = old.again().map_err(|e| ToolError::internal(e.to_string()))?;
+        let mut entry = old
+            .again()
+            .map_err(|e| ToolError::internal(e.to_string()))?;
         change(&mut entry);
         let entry = Arc::new(entry);
         let put = registry.put(entry.clone());
@@ -348,7 +393,9 @@ fn linted(def: &ToolDef) -> Result<Vec<String>, ToolError> {
             .with_hint("`helve check` shows each with its place and its fix"));
     }
     let told = issues.iter();
-    Ok(told.map(|i| format!("{} [{}]", i.message, i.rule.code)).collect())
+    Ok(told
+        .map(|i| format!("{} [{}]", i.message, i.rule.code))
+        .collect())
 }
 
 /// The number of a new version: what the definition says, or the next one.

@@ -45,11 +45,14 @@ impl Kernel {
     async fn pass(&self, call: Call) -> Answer {
         let (tool, principal, wait) = (call.tool.clone(), call.principal.clone(), call.wait);
         // A check that crashes has not passed.
-        let ready = std::panic::catch_unwind(AssertUnwindSafe(|| self.ready(call)))
-            .unwrap_or_else(|panic| {
+        let ready = std::panic::catch_unwind(AssertUnwindSafe(|| self.ready(call))).unwrap_or_else(
+            |panic| {
                 let what = panic_text(&*panic);
-                Err(ToolError::internal(format!("a check of the call crashed: {what}")))
-            });
+                Err(ToolError::internal(format!(
+                    "a check of the call crashed: {what}"
+                )))
+            },
+        );
         match ready {
             Err(error) => self.refuse(&tool, &principal, error).await,
             Ok(ready) => match ready.decision.effect {
@@ -63,7 +66,9 @@ impl Kernel {
     /// Everything that can be said about a call before it runs.
     fn ready(&self, call: Call) -> Result<Ready, ToolError> {
         if self.inner.closing.is_cancelled() {
-            return Err(ToolError::transient("the hub is stopping and takes no more calls"));
+            return Err(ToolError::transient(
+                "the hub is stopping and takes no more calls",
+            ));
         }
         let entry = self.resolve(&call.tool)?;
         authorize::permitted(&call.principal, &entry)?;

@@ -42,12 +42,19 @@ pub(super) fn resolve(
 }
 
 /// Resolved arguments as an operator writes them in a rule: from the root.
-pub(super) fn from_root(root: &Path, def: &ToolDef, args: &Map<String, Value>) -> Map<String, Value> {
+pub(super) fn from_root(
+    root: &Path,
+    def: &ToolDef,
+    args: &Map<String, Value>,
+) -> Map<String, Value> {
     let mut out = Value::Object(args.clone());
     for found in marked(&def.input_schema, args, Mark::Path) {
         if let Some(place) = out.pointer_mut(&found.pointer) {
             let shown = each_text(place, &mut |path| {
-                let inside = Path::new(path).strip_prefix(root).ok().and_then(Path::to_str);
+                let inside = Path::new(path)
+                    .strip_prefix(root)
+                    .ok()
+                    .and_then(Path::to_str);
                 Ok(match inside {
                     Some("") => ".".to_owned(),
                     Some(inside) => inside.to_owned(),
@@ -80,7 +87,10 @@ fn each_text(
 fn refused(pointer: &str, asked: &str, kind: crate::ErrorKind, why: &str) -> ToolError {
     let name = pointer.trim_start_matches('/');
     let asked = asked.escape_debug();
-    ToolError::new(kind, format!("argument `{name}`: the path `{asked}` is refused: {why}"))
+    ToolError::new(
+        kind,
+        format!("argument `{name}`: the path `{asked}` is refused: {why}"),
+    )
 }
 
 fn resolve_one(root: &Path, def: &ToolDef, asked: &str) -> Result<PathBuf, ToolError> {
@@ -88,16 +98,26 @@ fn resolve_one(root: &Path, def: &ToolDef, asked: &str) -> Result<PathBuf, ToolE
     if path.starts_with(root.join(STATE)) {
         return Err(ToolError::permission("it is the hub's own state"));
     }
-    if ["/proc", "/sys", "/dev"].iter().any(|p| path.starts_with(p)) {
+    if ["/proc", "/sys", "/dev"]
+        .iter()
+        .any(|p| path.starts_with(p))
+    {
         return Err(ToolError::permission("it is a device or the system itself"));
     }
     if def.allowed_paths.is_empty() {
         let why = "the tool has no `allowed_paths`, so it may touch none";
         return Err(ToolError::permission(why));
     }
-    let allowed = def.allowed_paths.iter().filter_map(|a| real(root, &a.path).ok());
+    let allowed = def
+        .allowed_paths
+        .iter()
+        .filter_map(|a| real(root, &a.path).ok());
     if !allowed.into_iter().any(|allowed| path.starts_with(allowed)) {
-        let list: Vec<String> = def.allowed_paths.iter().map(|a| format!("`{}`", a.path)).collect();
+        let list: Vec<String> = def
+            .allowed_paths
+            .iter()
+            .map(|a| format!("`{}`", a.path))
+            .collect();
         return Err(ToolError::permission(format!(
             "it is `{}`, outside of {}",
             path.display(),
@@ -131,7 +151,9 @@ fn real(root: &Path, asked: &str) -> Result<PathBuf, ToolError> {
                 real.pop();
             }
             Component::ParentDir => {
-                return Err(ToolError::validation("it goes up from a folder that is not there"));
+                return Err(ToolError::validation(
+                    "it goes up from a folder that is not there",
+                ));
             }
             Component::Normal(name) => {
                 real.push(name);
@@ -146,7 +168,11 @@ fn real(root: &Path, asked: &str) -> Result<PathBuf, ToolError> {
                     }
                     Ok(_) => {}
                     Err(e) if e.kind() == std::io::ErrorKind::NotFound => exists = false,
-                    Err(e) => return Err(ToolError::permission(format!("it cannot be looked at: {e}"))),
+                    Err(e) => {
+                        return Err(ToolError::permission(format!(
+                            "it cannot be looked at: {e}"
+                        )));
+                    }
                 }
             }
         }

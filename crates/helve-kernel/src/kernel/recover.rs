@@ -7,9 +7,7 @@ use super::{Kernel, OpenError, write};
 use crate::registry::{Behind, version_hash};
 use crate::run::{Run, RunState};
 use crate::store::{Move, Registered, RunFilter, StoreError};
-use crate::{
-    Answer, ApprovalState, Entry, Meta, RunId, ToolDef, ToolError, error_value,
-};
+use crate::{Answer, ApprovalState, Entry, Meta, RunId, ToolDef, ToolError, error_value};
 
 impl Kernel {
     pub(super) async fn load(&self) -> Result<(), OpenError> {
@@ -132,9 +130,10 @@ fn answer_from(run: &Run) -> Answer {
         (_, Some(error)) => Err(read_error(error)),
         (Some(answer), None) => Ok(answer["data"].clone()),
         (None, None) => match run.state {
-            RunState::PendingApproval => {
-                Err(ToolError::permission(format!("`{}` waits for approval", run.tool)))
-            }
+            RunState::PendingApproval => Err(ToolError::permission(format!(
+                "`{}` waits for approval",
+                run.tool
+            ))),
             _ => Ok(Value::Null),
         },
     };
@@ -162,7 +161,9 @@ fn over(run: &Run, error: ToolError, state: RunState) -> Answer {
 fn read_error(value: &Value) -> ToolError {
     let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
     let kinds = crate::ErrorKind::ALL;
-    let kind = kinds.into_iter().find(|k| Some(k.as_str()) == value["type"].as_str());
+    let kind = kinds
+        .into_iter()
+        .find(|k| Some(k.as_str()) == value["type"].as_str());
     let mut error = ToolError::new(
         kind.unwrap_or(crate::ErrorKind::Internal),
         text("message").unwrap_or_else(|| error_value(&ToolError::internal("")).to_string()),

@@ -42,7 +42,9 @@ impl Kernel {
             }
             _ => return Ok(reply),
         };
-        let spilled = self.artifacts(&ready.run).map(|folder| spill(&folder, &text));
+        let spilled = self
+            .artifacts(&ready.run)
+            .map(|folder| spill(&folder, &text));
         let place = match spilled.transpose() {
             Ok(Some(artifact)) => {
                 let place = format!("the whole is in the artifact `{}`", artifact.name);
@@ -106,7 +108,11 @@ impl Kernel {
             answer: Some(kept),
             approval: (!begun).then_some(crate::ApprovalState::Withdrawn),
         };
-        if let Err(e) = self.inner.store.move_run(step.clone(), record.clone()).await
+        if let Err(e) = self
+            .inner
+            .store
+            .move_run(step.clone(), record.clone())
+            .await
             && begun
         {
             let problem = format!("it ran, but its end could not be recorded: {e}");
@@ -178,9 +184,16 @@ impl Kernel {
 fn spill(folder: &Path, text: &str) -> std::io::Result<Artifact> {
     use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
     let name = "result".to_owned();
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)?;
     let mut options = std::fs::OpenOptions::new();
-    let mut file = options.write(true).create_new(true).mode(0o600).open(folder.join(&name))?;
+    let mut file = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(folder.join(&name))?;
     std::io::Write::write_all(&mut file, text.as_bytes())?;
     let bytes = text.len() as u64;
     Ok(Artifact { name, bytes })
@@ -192,5 +205,9 @@ fn shortened(text: &str, limit: usize, place: &str) -> String {
     let head = text.floor_char_boundary(half);
     let tail = text.ceil_char_boundary(text.len() - half);
     let out = tail - head;
-    format!("{}\n… {out} bytes left out; {place} …\n{}", &text[..head], &text[tail..])
+    format!(
+        "{}\n… {out} bytes left out; {place} …\n{}",
+        &text[..head],
+        &text[tail..]
+    )
 }

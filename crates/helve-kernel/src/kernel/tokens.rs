@@ -9,9 +9,7 @@ use helve_core::policy::Pattern;
 
 use super::approve::broken;
 use super::{Kernel, read, write};
-use crate::{
-    At, Change, Permission, Principal, PrincipalKind, Secret, Token, TokenId, ToolError,
-};
+use crate::{At, Change, Permission, Principal, PrincipalKind, Secret, Token, TokenId, ToolError};
 
 /// What a new token shall be.
 #[derive(Debug, Clone)]
@@ -117,7 +115,10 @@ impl Kernel {
 
     /// Revokes a token, for every stream that is open with it, too.
     pub async fn revoke_token(&self, who: &Principal, id: &TokenId) -> Result<(), ToolError> {
-        let known = read(&self.inner.tokens).values().find(|t| t.id == *id).cloned();
+        let known = read(&self.inner.tokens)
+            .values()
+            .find(|t| t.id == *id)
+            .cloned();
         let unknown = || ToolError::not_found(format!("there is no token `{id}`"));
         let token = known.ok_or_else(unknown)?;
         if token.owner != who.owner {
@@ -149,7 +150,9 @@ impl Kernel {
 
 /// Refuses a token that allows more than its maker may.
 fn within(who: &Principal, new: &NewToken) -> Result<(), ToolError> {
-    let named = |text: &str| !text.trim().is_empty() && text.len() <= 128 && !text.contains(char::is_control);
+    let named = |text: &str| {
+        !text.trim().is_empty() && text.len() <= 128 && !text.contains(char::is_control)
+    };
     if !named(&new.name) || !named(&new.owner) {
         return Err(ToolError::validation(
             "a token needs a `name` and an `owner` of 1 to 128 characters",
@@ -160,19 +163,33 @@ fn within(who: &Principal, new: &NewToken) -> Result<(), ToolError> {
         let error = ToolError::validation(format!("an agent's token cannot have `{decide}`"));
         return Err(error.with_hint("only people decide; make a token of kind `person`"));
     }
-    if let Some(more) = new.permissions.iter().find(|p| !who.permissions.contains(p)) {
-        let message = format!("`{}` cannot give `{more}`, which it does not have", who.owner);
+    if let Some(more) = new
+        .permissions
+        .iter()
+        .find(|p| !who.permissions.contains(p))
+    {
+        let message = format!(
+            "`{}` cannot give `{more}`, which it does not have",
+            who.owner
+        );
         return Err(ToolError::permission(message));
     }
     if new.max_risk > who.max_risk {
         let most = who.max_risk.as_str();
-        return Err(ToolError::permission(format!("`{}` may give at most risk `{most}`", who.owner)));
+        return Err(ToolError::permission(format!(
+            "`{}` may give at most risk `{most}`",
+            who.owner
+        )));
     }
     let covers = |wide: &Pattern, scope: &str| {
         let plain = !scope.contains(['*', '?']);
         wide.as_str() == "*" || wide.as_str() == scope || (plain && wide.matches(scope))
     };
-    match new.scopes.iter().find(|s| !who.scopes.iter().any(|w| covers(w, s))) {
+    match new
+        .scopes
+        .iter()
+        .find(|s| !who.scopes.iter().any(|w| covers(w, s)))
+    {
         Some(scope) => Err(ToolError::permission(format!(
             "`{}` cannot give the scope `{scope}`, which is wider than its own",
             who.owner
