@@ -225,5 +225,5 @@ fn a_handler_can_be_written_by_hand() {
     let def = ToolDef::new(crate::ToolName::new("echo").expect("a name"), "Echoes.");
     let echo = Tool::new(def, async |_, args| Ok(args));
     let answer = block_on((echo.handler)(Ctx::default(), json!({"a": 1})));
-    assert_eq!(answer, Ok(json!({"a": 1})));
+    assert_eq!(answer, Ok(crate::Reply::new(json!({"a": 1}))));
 }
