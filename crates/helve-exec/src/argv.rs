@@ -82,11 +82,19 @@ impl Template {
         self.elements.iter().filter_map(Element::literal)
     }
 
+    /// The arguments that have a place.
+    pub(crate) fn placeholders(&self) -> impl Iterator<Item = &str> {
+        let parts = self.elements.iter().flat_map(|element| &element.parts);
+        parts.filter_map(|part| match part {
+            Part::Text(_) => None,
+            Part::Argument(name) => Some(name.as_str()),
+        })
+    }
+
     /// Whether every placeholder has an argument, and none is joined into code.
     pub(crate) fn check(&self, properties: &[&str]) -> Result<(), ToolError> {
-        for part in self.elements.iter().flat_map(|e| &e.parts) {
-            let Part::Argument(name) = part else { continue };
-            if properties.contains(&name.as_str()) {
+        for name in self.placeholders() {
+            if properties.contains(&name) {
                 continue;
             }
             let near = nearest(name, properties.iter().copied(), 1);

@@ -6,8 +6,9 @@
 
 use helve_core::ToolDef;
 use helve_core::def::ExecutorKind;
+use helve_core::marked::{Mark, marked};
 use helve_kernel::ToolError;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::argv::Template;
 use crate::environment;
@@ -69,6 +70,7 @@ impl Settings {
         };
         let properties = properties(def);
         settings.command.check(&properties)?;
+        refuse_secrets(def, &settings.command)?;
         environment::check(&settings.env, &properties)?;
         Ok(settings)
     }
@@ -82,6 +84,25 @@ pub(crate) fn properties(def: &ToolDef) -> Vec<&str> {
         .and_then(Value::as_object);
     let names = table.into_iter().flat_map(|table| table.keys());
     names.map(String::as_str).collect()
+}
+
+/// Every user of the machine can read a command line.
+fn refuse_secrets(def: &ToolDef, command: &Template) -> Result<(), ToolError> {
+    let args: Map<String, Value> = command
+        .placeholders()
+        .map(|name| (name.to_owned(), Value::from("")))
+        .collect();
+    let Some(secret) = marked(&def.input_schema, &args, Mark::Secret)
+        .into_iter()
+        .next()
+    else {
+        return Ok(());
+    };
+    let name = secret.pointer.trim_start_matches('/');
+    Err(ToolError::validation(format!(
+        "`command` has `{{{name}}}`, which is secret: everybody on the machine could read it"
+    ))
+    .with_hint("let the program read it from its `ARG_…` variable or from standard input"))
 }
 
 fn words(list: &[Value]) -> Result<Vec<&str>, ToolError> {

@@ -9,12 +9,14 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use super::*;
 use crate::capture::KEPT;
 
-/// Starts a script and reads the process numbers on its first line.
+/// Starts a script and reads the process numbers on its first line. What it writes
+/// to standard error goes nowhere: nobody holds the other end.
 async fn started(script: &str) -> (Group, Vec<i32>) {
+    let script = format!("exec 2>/dev/null; {script}");
     let mut group = Group::start(&Spec {
         program: PathBuf::from("/bin/sh"),
         name: "sh".to_owned(),
-        args: vec!["-c".to_owned(), script.to_owned()],
+        args: vec!["-c".to_owned(), script],
         env: vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
         cwd: PathBuf::from("/"),
         input: Vec::new(),

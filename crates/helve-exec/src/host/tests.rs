@@ -2,6 +2,8 @@
 
 #![allow(clippy::needless_pass_by_value, clippy::unwrap_used)]
 
+mod through_kernel;
+
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::sync::Mutex;
@@ -174,7 +176,16 @@ async fn what_cannot_be_registered() {
         def.input_schema["properties"] = json!({"a-b": {}, "a_b": {}});
         def
     };
+    let secret = |mut def: ToolDef| {
+        def.input_schema["properties"]["x"] = json!({"type": "string", "x-secret": true});
+        def
+    };
     let table = [
+        (
+            secret(command(&["env", "--x={x}"])),
+            ErrorKind::Validation,
+            "secret",
+        ),
         (command(&["{x}"]), ErrorKind::Validation, "placeholder"),
         (command(&["echo", "{z}"]), ErrorKind::Validation, "`{z}`"),
         (
@@ -211,8 +222,8 @@ async fn what_cannot_be_registered() {
         assert_eq!(error.kind, kind, "{error}");
         assert!(error.message.contains(says), "{error}");
     }
-    let fine = tool(json!({"command": ["env"], "network": true}));
-    assert!(hub.inspect(&fine).await.is_ok());
+    let fine = tool(json!({"command": ["env", "{y}"], "network": true}));
+    assert!(hub.inspect(&secret(fine)).await.is_ok());
 }
 
 #[tokio::test]
