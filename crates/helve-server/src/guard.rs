@@ -48,7 +48,10 @@ pub(crate) async fn route(
 fn admit(hub: &Hub, route: &Route, request: &mut Request) -> Result<(), Problem> {
     if let Access::Needs(permission) = route.access {
         let principal = authenticate(hub, request.headers())?;
-        let caller = principal.token.as_ref().map_or(principal.owner.as_str(), |t| t.as_str());
+        let caller = principal
+            .token
+            .as_ref()
+            .map_or(principal.owner.as_str(), |t| t.as_str());
         if let Err(wait) = hub.rates().take(caller, Instant::now()) {
             let seconds = wait.as_secs() + 1;
             return Err(Problem {
@@ -70,11 +73,15 @@ fn admit(hub: &Hub, route: &Route, request: &mut Request) -> Result<(), Problem>
 
 fn authenticate(hub: &Hub, headers: &HeaderMap) -> Result<Principal, Problem> {
     let Some(value) = headers.get(header::AUTHORIZATION) else {
-        return Err(unauthorized("a token is needed: send `Authorization: Bearer <token>`"));
+        return Err(unauthorized(
+            "a token is needed: send `Authorization: Bearer <token>`",
+        ));
     };
     let secret = value.to_str().ok().and_then(|v| {
         let (scheme, secret) = v.split_once(' ')?;
-        scheme.eq_ignore_ascii_case("bearer").then_some(secret.trim())
+        scheme
+            .eq_ignore_ascii_case("bearer")
+            .then_some(secret.trim())
     });
     let secret = secret.ok_or_else(|| unauthorized("the header must say `Bearer <token>`"))?;
     // One answer for all: unknown, expired and revoked look alike.
@@ -96,14 +103,19 @@ pub(crate) async fn origin(State(hub): State<Hub>, request: Request, next: Next)
     let known = |name: &str| hosts.iter().any(|h| h.eq_ignore_ascii_case(name));
     if !host.is_some_and(known) {
         let detail = "this hub does not answer to that `Host`";
-        let hint = "call it by the address that `helve up` printed, or add the name to `server.hosts`";
+        let hint =
+            "call it by the address that `helve up` printed, or add the name to `server.hosts`";
         return Problem::new(StatusCode::MISDIRECTED_REQUEST, "misdirected", detail)
             .hint(hint)
             .into_response();
     }
-    let page = headers.get(header::ORIGIN).map(|o| o.to_str().unwrap_or("?"));
+    let page = headers
+        .get(header::ORIGIN)
+        .map(|o| o.to_str().unwrap_or("?"));
     let own = |page: &str| {
-        let name = page.strip_prefix("http://").or_else(|| page.strip_prefix("https://"));
+        let name = page
+            .strip_prefix("http://")
+            .or_else(|| page.strip_prefix("https://"));
         name.is_some_and(known)
     };
     if page.is_some_and(|page| !own(page)) {
@@ -118,7 +130,9 @@ pub(crate) async fn origin(State(hub): State<Hub>, request: Request, next: Next)
         (header::REFERRER_POLICY, "no-referrer"),
         (header::X_FRAME_OPTIONS, "DENY"),
     ] {
-        headers.entry(name).or_insert(HeaderValue::from_static(value));
+        headers
+            .entry(name)
+            .or_insert(HeaderValue::from_static(value));
     }
     response
 }

@@ -29,7 +29,11 @@ impl Query {
                     .hint("send `Authorization: Bearer <token>`, and revoke this one"));
             }
             if !known.iter().any(|p| p.name == name) {
-                return Err(unknown("query parameter", &name, known.iter().map(|p| p.name)));
+                return Err(unknown(
+                    "query parameter",
+                    &name,
+                    known.iter().map(|p| p.name),
+                ));
             }
             if found.iter().any(|(n, _)| *n == name) {
                 return Err(Problem::bad_request(format!("`{name}` is given twice")));
@@ -96,7 +100,9 @@ fn decoded(text: &str) -> Result<String, Problem> {
             b'+' => b' ',
             b'%' => {
                 let mut digit = || (rest.next()? as char).to_digit(16);
-                let pair = digit().zip(digit()).and_then(|(a, b)| u8::try_from(a * 16 + b).ok());
+                let pair = digit()
+                    .zip(digit())
+                    .and_then(|(a, b)| u8::try_from(a * 16 + b).ok());
                 pair.ok_or_else(|| Problem::bad_request("the query has a broken `%` in it"))?
             }
             byte => byte,
@@ -133,10 +139,19 @@ impl FromRequest<Hub> for Raw {
     async fn from_request(request: Request, hub: &Hub) -> Result<Self, Problem> {
         let limit = hub.settings().body_limit;
         let (parts, body) = request.into_parts();
-        let kind = parts.headers.get(header::CONTENT_TYPE).map(|k| k.to_str().unwrap_or("?"));
+        let kind = parts
+            .headers
+            .get(header::CONTENT_TYPE)
+            .map(|k| k.to_str().unwrap_or("?"));
         let is_json = |kind: &str| {
-            let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-            kind == "application/json" || (kind.starts_with("application/") && kind.ends_with("+json"))
+            let kind = kind
+                .split(';')
+                .next()
+                .unwrap_or_default()
+                .trim()
+                .to_ascii_lowercase();
+            kind == "application/json"
+                || (kind.starts_with("application/") && kind.ends_with("+json"))
         };
         let bytes = axum::body::to_bytes(body, limit).await.map_err(|_| {
             let detail = format!("the request is longer than the {limit} bytes that are taken");
@@ -144,7 +159,11 @@ impl FromRequest<Hub> for Raw {
         })?;
         if !bytes.is_empty() && !kind.is_some_and(is_json) {
             let detail = "the body must be JSON: send `Content-Type: application/json`";
-            return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "media_type", detail));
+            return Err(Problem::new(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "media_type",
+                detail,
+            ));
         }
         Ok(Self(bytes))
     }
@@ -168,7 +187,8 @@ pub(crate) fn object(bytes: &[u8]) -> Result<Map<String, Value>, Problem> {
         return Ok(Map::new());
     }
     let text = read::text(bytes).and_then(|text| read::read(text, Syntax::Json));
-    let node = text.map_err(|e| Problem::bad_request(format!("the body is not JSON: {}", e.problem)))?;
+    let node =
+        text.map_err(|e| Problem::bad_request(format!("the body is not JSON: {}", e.problem)))?;
     match node.to_value() {
         Value::Object(map) => Ok(map),
         _ => Err(Problem::invalid("the body must be a JSON object")),

@@ -47,7 +47,10 @@ pub(crate) async fn count(
     let mut counted = hub.metrics().lock();
     let key = (route.method, route.path, response.status().as_u16());
     *counted.requests.entry(key).or_default() += 1;
-    let bucket = BUCKETS.iter().position(|end| seconds <= *end).unwrap_or(BUCKETS.len());
+    let bucket = BUCKETS
+        .iter()
+        .position(|end| seconds <= *end)
+        .unwrap_or(BUCKETS.len());
     counted.seconds.0[bucket] += 1;
     counted.seconds.1 += seconds;
     drop(counted);
@@ -71,7 +74,12 @@ impl Metrics {
     pub(crate) fn text(&self, gauges: &Gauges) -> String {
         let counted = self.lock();
         let mut out = String::new();
-        head(&mut out, "helve_requests_total", "counter", "HTTP requests.");
+        head(
+            &mut out,
+            "helve_requests_total",
+            "counter",
+            "HTTP requests.",
+        );
         for ((method, path, status), n) in &counted.requests {
             let method = method.to_uppercase();
             let _ = writeln!(
@@ -79,7 +87,12 @@ impl Metrics {
                 "helve_requests_total{{method=\"{method}\",path=\"{path}\",status=\"{status}\"}} {n}"
             );
         }
-        head(&mut out, "helve_calls_total", "counter", "Calls of tools, by what came of them.");
+        head(
+            &mut out,
+            "helve_calls_total",
+            "counter",
+            "Calls of tools, by what came of them.",
+        );
         for (outcome, n) in &counted.calls {
             let _ = writeln!(out, "helve_calls_total{{outcome=\"{outcome}\"}} {n}");
         }
@@ -95,8 +108,16 @@ impl Metrics {
         let _ = writeln!(out, "{name}_sum {}\n{name}_count {sum}", counted.seconds.1);
         for (name, says, value) in [
             ("helve_tools", "Registered tools.", gauges.tools),
-            ("helve_approvals_pending", "Approvals that wait, up to 1000.", gauges.approvals_pending),
-            ("helve_audit_entries", "Entries of the record.", gauges.audit_entries),
+            (
+                "helve_approvals_pending",
+                "Approvals that wait, up to 1000.",
+                gauges.approvals_pending,
+            ),
+            (
+                "helve_audit_entries",
+                "Entries of the record.",
+                gauges.audit_entries,
+            ),
         ] {
             head(&mut out, name, "gauge", says);
             let _ = writeln!(out, "{name} {value}");

@@ -9,7 +9,9 @@ use crate::schemas;
 pub fn document() -> Value {
     let mut paths = Map::new();
     for route in ROUTES {
-        let path = paths.entry(route.path).or_insert_with(|| Value::Object(Map::new()));
+        let path = paths
+            .entry(route.path)
+            .or_insert_with(|| Value::Object(Map::new()));
         path[route.method] = operation(route);
     }
     json!({
@@ -35,7 +37,9 @@ fn operation(route: &Route) -> Value {
         responses.insert(status.to_string(), given(*status, schema));
     }
     for status in refusals(route) {
-        responses.entry(status.to_string()).or_insert_with(|| refused(status));
+        responses
+            .entry(status.to_string())
+            .or_insert_with(|| refused(status));
     }
     let mut operation = json!({
         "operationId": route.id,
@@ -53,7 +57,10 @@ fn operation(route: &Route) -> Value {
     }
     if let Some(schema) = route.body {
         let mut kinds = Map::new();
-        kinds.insert("application/json".into(), json!({"schema": reference(schema)}));
+        kinds.insert(
+            "application/json".into(),
+            json!({"schema": reference(schema)}),
+        );
         operation["requestBody"] = json!({"required": schemas::needed(schema), "content": kinds});
     }
     operation

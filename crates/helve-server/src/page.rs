@@ -24,13 +24,18 @@ pub(crate) fn docs(document: &Value) -> String {
                 let _ = write!(body, "<p>{}</p>", escaped(needs));
             }
             parameters(&mut body, &operation);
-            if let Some(schema) = operation.pointer("/requestBody/content/application~1json/schema") {
+            if let Some(schema) = operation.pointer("/requestBody/content/application~1json/schema")
+            {
                 let _ = write!(body, "<h4>Body</h4>{}", link(schema));
             }
             body.push_str("<h4>Answers</h4><ul>");
             for (status, answer) in object(&operation["responses"]) {
                 let content = object(&answer["content"]);
-                let shape = content.values().next().map(|c| link(&c["schema"])).unwrap_or_default();
+                let shape = content
+                    .values()
+                    .next()
+                    .map(|c| link(&c["schema"]))
+                    .unwrap_or_default();
                 let says = escaped(&text(&answer["description"]));
                 let _ = write!(body, "<li><code>{status}</code> {says} {shape}</li>");
             }
@@ -85,7 +90,8 @@ fn parameters(body: &mut String, operation: &Value) {
 
 fn link(schema: &Value) -> String {
     let name = schema["$ref"].as_str().and_then(|r| r.rsplit('/').next());
-    name.map(|n| format!("<a href=\"#schema-{n}\">{n}</a>")).unwrap_or_default()
+    name.map(|n| format!("<a href=\"#schema-{n}\">{n}</a>"))
+        .unwrap_or_default()
 }
 
 fn text(value: &Value) -> String {
@@ -93,5 +99,8 @@ fn text(value: &Value) -> String {
 }
 
 fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
 }

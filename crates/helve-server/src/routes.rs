@@ -204,10 +204,15 @@ async fn nowhere(uri: Uri) -> Problem {
 }
 
 /// A handler that panics fails its own request and no other.
-async fn contained(request: axum::extract::Request, next: axum::middleware::Next) -> axum::response::Response {
+async fn contained(
+    request: axum::extract::Request,
+    next: axum::middleware::Next,
+) -> axum::response::Response {
     use axum::response::IntoResponse as _;
     use futures_util::FutureExt as _;
-    let answer = std::panic::AssertUnwindSafe(next.run(request)).catch_unwind().await;
+    let answer = std::panic::AssertUnwindSafe(next.run(request))
+        .catch_unwind()
+        .await;
     answer.unwrap_or_else(|_| {
         let detail = "the hub failed at this request; it goes on with others";
         Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", detail).into_response()

@@ -86,22 +86,40 @@ fn simple() -> Vec<(&'static str, Value)> {
     vec![
         ("Text", text()),
         ("Time", json!({"type": "string", "format": "date-time"})),
-        ("Number", json!({"type": "integer", "minimum": 0, "maximum": i64::MAX})),
-        ("Limit", json!({"type": "integer", "minimum": 1, "maximum": 200, "default": 50})),
+        (
+            "Number",
+            json!({"type": "integer", "minimum": 0, "maximum": i64::MAX}),
+        ),
+        (
+            "Limit",
+            json!({"type": "integer", "minimum": 1, "maximum": 200, "default": 50}),
+        ),
         ("Flag", json!({"type": "boolean"})),
         ("Anything", any_object()),
         ("RunState", words(states)),
         ("ApprovalState", words(approvals)),
-        ("Permission", words(Permission::ALL.iter().map(|p| p.as_str()))),
-        ("Risk", words(["read", "exec_low", "exec_high", "write"].into_iter())),
+        (
+            "Permission",
+            words(Permission::ALL.iter().map(|p| p.as_str())),
+        ),
+        (
+            "Risk",
+            words(["read", "exec_low", "exec_high", "write"].into_iter()),
+        ),
         ("Dialect", words(DIALECTS.iter().map(|d| d.name))),
     ]
 }
 
 fn bodies() -> Vec<(&'static str, Value)> {
     let call: Vec<(&str, Value)> = vec![
-        ("args?", json!({"type": ["object", "string", "null"], "description": "The arguments, by name."})),
-        ("arguments?", json!({"type": ["object", "string", "null"], "description": "The same as `args`."})),
+        (
+            "args?",
+            json!({"type": ["object", "string", "null"], "description": "The arguments, by name."}),
+        ),
+        (
+            "arguments?",
+            json!({"type": ["object", "string", "null"], "description": "The same as `args`."}),
+        ),
         ("wait?", words(["nothing", "run", "decision"].into_iter())),
         ("agent_id?", text()),
         ("context?", any_object()),
@@ -125,26 +143,54 @@ fn bodies() -> Vec<(&'static str, Value)> {
                 }],
             }),
         ),
-        ("Patch", json!({"type": "object", "description": "A JSON merge patch (RFC 7396)."})),
-        ("Rollback", object(&[("version", text()), ("why?", maybe("string"))])),
+        (
+            "Patch",
+            json!({"type": "object", "description": "A JSON merge patch (RFC 7396)."}),
+        ),
+        (
+            "Rollback",
+            object(&[("version", text()), ("why?", maybe("string"))]),
+        ),
         ("ToolCall", object(&call)),
         ("RunCall", object(&named)),
-        ("Reason", object(&[("reason?", json!({"type": ["string", "null"], "maxLength": 1000}))])),
+        (
+            "Reason",
+            object(&[(
+                "reason?",
+                json!({"type": ["string", "null"], "maxLength": 1000}),
+            )]),
+        ),
         (
             "NewToken",
             object(&[
-                ("name", json!({"type": "string", "minLength": 1, "maxLength": 128})),
+                (
+                    "name",
+                    json!({"type": "string", "minLength": 1, "maxLength": 128}),
+                ),
                 ("kind?", words(["person", "agent"].into_iter())),
-                ("owner?", json!({"type": "string", "minLength": 1, "maxLength": 128})),
-                ("permissions?", json!({"type": "array", "items": reference("Permission")})),
+                (
+                    "owner?",
+                    json!({"type": "string", "minLength": 1, "maxLength": 128}),
+                ),
+                (
+                    "permissions?",
+                    json!({"type": "array", "items": reference("Permission")}),
+                ),
                 ("scopes?", texts()),
                 ("max_risk?", reference("Risk")),
-                ("expires_in?", json!({"type": "integer", "minimum": 1, "maximum": 316_224_000})),
+                (
+                    "expires_in?",
+                    json!({"type": "integer", "minimum": 1, "maximum": 316_224_000}),
+                ),
             ]),
         ),
         (
             "Explain",
-            object(&[("tool", text()), ("args?", any_object()), ("principal?", text())]),
+            object(&[
+                ("tool", text()),
+                ("args?", any_object()),
+                ("principal?", text()),
+            ]),
         ),
     ]
 }
@@ -258,7 +304,10 @@ fn runs() -> Vec<(&'static str, Value)> {
         ("exit_code", maybe("integer")),
     ];
     let mut whole = run.clone();
-    whole.push(("answer", json!({"anyOf": [reference("Answer"), {"type": "null"}]})));
+    whole.push((
+        "answer",
+        json!({"anyOf": [reference("Answer"), {"type": "null"}]}),
+    ));
     let chunk = object(&[
         ("seq", json!({"type": "integer"})),
         ("stream", words(["stdout", "stderr"].into_iter())),
@@ -270,7 +319,10 @@ fn runs() -> Vec<(&'static str, Value)> {
         ("Runs", page(object(&run))),
         ("Run", object(&whole)),
         ("Logs", page(chunk)),
-        ("Cancelled", object(&[("run_id", text()), ("state", reference("RunState"))])),
+        (
+            "Cancelled",
+            object(&[("run_id", text()), ("state", reference("RunState"))]),
+        ),
     ]
 }
 
@@ -296,7 +348,10 @@ fn governance() -> Vec<(&'static str, Value)> {
         ("created", time()),
         ("expires", time()),
         ("bound", hash()),
-        ("notice", object(&[("state", text()), ("why", maybe("string"))])),
+        (
+            "notice",
+            object(&[("state", text()), ("why", maybe("string"))]),
+        ),
     ]);
     let entry = object(&[
         ("seq", json!({"type": "integer"})),

@@ -19,7 +19,13 @@ use crate::{Hub, view};
 const BATCH: usize = 100;
 
 /// A run's output until it is over, or until the token no longer counts.
-pub(crate) fn logs(hub: Hub, who: Arc<Principal>, run: RunId, after: u64, follow: bool) -> Response {
+pub(crate) fn logs(
+    hub: Hub,
+    who: Arc<Principal>,
+    run: RunId,
+    after: u64,
+    follow: bool,
+) -> Response {
     let keep_alive = hub.settings().keep_alive;
     let watch = Watch {
         changes: hub.kernel().changes(),
@@ -70,7 +76,12 @@ impl Watch {
             let Ok(run) = self.hub.kernel().run(&self.run).await else {
                 return self.last("error", &json!({"detail": "the run cannot be read"}));
             };
-            let chunks = self.hub.kernel().store().chunks(&self.run, self.after, BATCH).await;
+            let chunks = self
+                .hub
+                .kernel()
+                .store()
+                .chunks(&self.run, self.after, BATCH)
+                .await;
             let Ok(chunks) = chunks else {
                 return self.last("error", &json!({"detail": "the output cannot be read"}));
             };

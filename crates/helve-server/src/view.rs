@@ -2,9 +2,7 @@
 
 use helve_core::audit::Entry as AuditEntry;
 use helve_kernel::store::Version;
-use helve_kernel::{
-    Approval, Chunk, Entry, Notice, Outcome, Principal, Run, Token, run_answer,
-};
+use helve_kernel::{Approval, Chunk, Entry, Notice, Outcome, Principal, Run, Token, run_answer};
 use serde_json::{Value, json};
 
 pub(crate) fn tool(entry: &Entry) -> Value {

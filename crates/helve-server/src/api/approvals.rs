@@ -29,7 +29,10 @@ pub(crate) async fn list(State(hub): State<Hub>, Caller(who): Caller, query: Que
     let more = found.len() > limit;
     found.truncate(limit);
     let next = found.last().filter(|_| more).map(|a| a.id.to_string());
-    ok(&view::page(found.iter().map(view::approval).collect(), next))
+    ok(&view::page(
+        found.iter().map(view::approval).collect(),
+        next,
+    ))
 }
 
 fn visible(who: &Principal, approval: &Approval) -> bool {
@@ -79,6 +82,9 @@ async fn decide(hub: &Hub, who: &Principal, id: &str, verdict: Verdict, body: &B
         return Err(Problem::invalid("`reason` has more than 1,000 characters"));
     }
     let approval = seen(hub, who, id).await?;
-    let approval = hub.kernel().decide(who, &approval.id, verdict, reason).await?;
+    let approval = hub
+        .kernel()
+        .decide(who, &approval.id, verdict, reason)
+        .await?;
     ok(&view::approval(&approval))
 }

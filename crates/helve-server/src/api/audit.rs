@@ -23,7 +23,12 @@ pub(crate) async fn list(State(hub): State<Hub>, Caller(_): Caller, query: Query
     let mut resource = query.get("resource_id").map(str::to_owned);
     // What was said about an approval stands with its run.
     if let Some(id) = resource.as_deref().and_then(ApprovalId::parse) {
-        let approval = hub.kernel().store().approval(&id).await.map_err(|e| kept(&e))?;
+        let approval = hub
+            .kernel()
+            .store()
+            .approval(&id)
+            .await
+            .map_err(|e| kept(&e))?;
         resource = approval.map(|a| a.run.to_string()).or(resource);
     }
     let filter = AuditFilter {
@@ -43,7 +48,11 @@ pub(crate) async fn list(State(hub): State<Hub>, Caller(_): Caller, query: Query
 }
 
 fn after(query: &Query) -> Result<u64, Problem> {
-    let number = |text: &str| text.parse::<u64>().ok().filter(|n| i64::try_from(*n).is_ok());
+    let number = |text: &str| {
+        text.parse::<u64>()
+            .ok()
+            .filter(|n| i64::try_from(*n).is_ok())
+    };
     Ok(query.read("after", "a number", number)?.unwrap_or(0))
 }
 

@@ -34,12 +34,20 @@ pub(crate) async fn policy(State(hub): State<Hub>, Caller(who): Caller, query: Q
     let mut principals: Vec<String> = vec![who.owner.clone()];
     let now = kernel.now();
     let tokens = kernel.tokens(&who).await?;
-    principals.extend(tokens.iter().filter(|t| t.is_live(now)).map(|t| t.owner.clone()));
+    principals.extend(
+        tokens
+            .iter()
+            .filter(|t| t.is_live(now))
+            .map(|t| t.owner.clone()),
+    );
     principals.extend(query.get("principal").map(str::to_owned));
     principals.sort();
     principals.dedup();
     let tools = kernel.tools();
-    let tools: Vec<(&str, _)> = tools.iter().map(|e| (e.def.name.as_str(), e.def.risk)).collect();
+    let tools: Vec<(&str, _)> = tools
+        .iter()
+        .map(|e| (e.def.name.as_str(), e.def.risk))
+        .collect();
     let principals: Vec<&str> = principals.iter().map(String::as_str).collect();
     let rules = kernel.policy();
     let table = policy::table(&rules, &principals, &tools);
@@ -48,7 +56,9 @@ pub(crate) async fn policy(State(hub): State<Hub>, Caller(who): Caller, query: Q
 
 pub(crate) async fn explain(State(hub): State<Hub>, Caller(who): Caller, body: Body) -> Given {
     body.only(&["tool", "args", "principal"])?;
-    let tool = body.text("tool")?.ok_or_else(|| Problem::invalid("`tool` is missing"))?;
+    let tool = body
+        .text("tool")?
+        .ok_or_else(|| Problem::invalid("`tool` is missing"))?;
     let entry = seen(&hub, &who, &tool)?;
     let empty = Map::new();
     let args = match body.0.get("args") {

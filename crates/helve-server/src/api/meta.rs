@@ -16,7 +16,11 @@ pub(crate) async fn healthz(State(hub): State<Hub>) -> Given {
         Ok(_) => (StatusCode::OK, "ok".to_owned()),
         Err(e) => (StatusCode::SERVICE_UNAVAILABLE, e.to_string()),
     };
-    let word = if status == StatusCode::OK { "ok" } else { "failing" };
+    let word = if status == StatusCode::OK {
+        "ok"
+    } else {
+        "failing"
+    };
     let version = env!("CARGO_PKG_VERSION");
     let value = json!({"status": word, "store": store, "version": version});
     Ok(json_response(status, &value))
@@ -24,7 +28,10 @@ pub(crate) async fn healthz(State(hub): State<Hub>) -> Given {
 
 pub(crate) async fn metrics(State(hub): State<Hub>) -> Given {
     let kernel = hub.kernel();
-    let pending = kernel.store().approvals(Some(ApprovalState::Pending), None, 1000).await;
+    let pending = kernel
+        .store()
+        .approvals(Some(ApprovalState::Pending), None, 1000)
+        .await;
     let head = kernel.store().audit_head().await.map_err(|e| kept(&e))?;
     let gauges = metrics::Gauges {
         tools: kernel.tools().len() as u64,

@@ -32,11 +32,23 @@ pub(crate) async fn create(
     headers: HeaderMap,
     body: Body,
 ) -> Given {
-    body.only(&["tool_id", "tool", "args", "arguments", "wait", "agent_id", "context"])?;
+    body.only(&[
+        "tool_id",
+        "tool",
+        "args",
+        "arguments",
+        "wait",
+        "agent_id",
+        "context",
+    ])?;
     let tool = match (body.text("tool_id")?, body.text("tool")?) {
         (Some(tool), None) | (None, Some(tool)) => tool,
         (None, None) => return Err(Problem::invalid("`tool_id` is missing")),
-        _ => return Err(Problem::invalid("`tool_id` and `tool` are the same; give one")),
+        _ => {
+            return Err(Problem::invalid(
+                "`tool_id` and `tool` are the same; give one",
+            ));
+        }
     };
     call(&hub, who, tool, &headers, &body).await
 }
@@ -50,7 +62,9 @@ async fn call(
 ) -> Given {
     let args = match (body.0.get("args"), body.0.get("arguments")) {
         (Some(_), Some(_)) => {
-            return Err(Problem::invalid("`args` and `arguments` are the same; give one"));
+            return Err(Problem::invalid(
+                "`args` and `arguments` are the same; give one",
+            ));
         }
         (args, arguments) => args.or(arguments).cloned().unwrap_or(Value::Null),
     };
@@ -93,7 +107,11 @@ fn answered(answer: Answer) -> Given {
         Err(error) if !started || refused_by_store(&answer) => Err(error.clone().into()),
         _ => {
             let over = answer.meta.state.is_some_and(RunState::is_over);
-            let status = if over { StatusCode::OK } else { StatusCode::ACCEPTED };
+            let status = if over {
+                StatusCode::OK
+            } else {
+                StatusCode::ACCEPTED
+            };
             let mut response = json_response(status, &answer.to_value());
             if let Some(id) = &answer.meta.run_id
                 && let Ok(place) = format!("/runs/{id}").parse()
@@ -133,7 +151,12 @@ pub(crate) async fn list(State(hub): State<Hub>, Caller(who): Caller, query: Que
         owner: (!who.may(helve_kernel::Permission::AuditRead)).then(|| who.owner.clone()),
         before: query.read("cursor", "what `next` said", RunId::parse)?,
     };
-    let mut runs = hub.kernel().store().runs(filter, limit + 1).await.map_err(|e| kept(&e))?;
+    let mut runs = hub
+        .kernel()
+        .store()
+        .runs(filter, limit + 1)
+        .await
+        .map_err(|e| kept(&e))?;
     let more = runs.len() > limit;
     runs.truncate(limit);
     let next = runs.last().filter(|_| more).map(|r| r.id.to_string());
@@ -166,21 +189,32 @@ pub(crate) async fn logs(
     query: Query,
 ) -> Given {
     let run = seen(&hub, &who, &id).await?;
-    let number = |text: &str| text.parse::<u64>().ok().filter(|n| i64::try_from(*n).is_ok());
+    let number = |text: &str| {
+        text.parse::<u64>()
+            .ok()
+            .filter(|n| i64::try_from(*n).is_ok())
+    };
     let after = query.read("after", "a number", number)?;
     // A browser that lost its connection says where it was.
-    let last = headers.get("last-event-id").and_then(|v| number(v.to_str().ok()?));
+    let last = headers
+        .get("last-event-id")
+        .and_then(|v| number(v.to_str().ok()?));
     let after = after.or(last).unwrap_or(0);
     let limit = query.limit()?;
     let follow = query.flag("follow")?.unwrap_or(true);
-    let accepted = headers.get(header::ACCEPT).and_then(|v| v.to_str().ok()).unwrap_or_default();
+    let accepted = headers
+        .get(header::ACCEPT)
+        .and_then(|v| v.to_str().ok())
+        .unwrap_or_default();
     if accepted.contains("application/json") && !accepted.contains("text/event-stream") {
         let chunks = hub.kernel().store().chunks(&run.id, after, limit + 1).await;
         let mut chunks = chunks.map_err(|e| kept(&e))?;
         let more = chunks.len() > limit;
         chunks.truncate(limit);
         let next = chunks.last().filter(|_| more).map(|c| c.seq.to_string());
-        let items = chunks.iter().map(|c| view::chunk(c, &String::from_utf8_lossy(&c.bytes)));
+        let items = chunks
+            .iter()
+            .map(|c| view::chunk(c, &String::from_utf8_lossy(&c.bytes)));
         return ok(&view::page(items.collect(), next));
     }
     Ok(stream::logs(hub, who, run.id, after, follow))
@@ -193,7 +227,10 @@ pub(crate) async fn artifact(
 ) -> Given {
     let run = seen(&hub, &who, &id).await?;
     // Only what the run says it left: a name is never made into a path otherwise.
-    let listed = run.answer.as_ref().and_then(|a| a["meta"]["artifacts"].as_array());
+    let listed = run
+        .answer
+        .as_ref()
+        .and_then(|a| a["meta"]["artifacts"].as_array());
     let known = listed.is_some_and(|list| list.iter().any(|a| a["name"] == name.as_str()));
     let folder = hub.kernel().artifacts(&run.id).filter(|_| known);
     let folder = folder.ok_or_else(|| Problem::not_found(&name))?;
@@ -202,7 +239,11 @@ pub(crate) async fn artifact(
         .ok()
         .and_then(Result::ok);
     let bytes = bytes.ok_or_else(|| {
-        Problem::new(StatusCode::NOT_FOUND, "not_found", "the artifact is no longer there")
+        Problem::new(
+            StatusCode::NOT_FOUND,
+            "not_found",
+            "the artifact is no longer there",
+        )
     })?;
     let response = Response::builder()
         .header(header::CONTENT_TYPE, "application/octet-stream")

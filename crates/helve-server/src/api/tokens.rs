@@ -42,7 +42,9 @@ fn new_token(body: &Body) -> Result<NewToken, Problem> {
         "max_risk",
         "expires_in",
     ])?;
-    let name = body.text("name")?.ok_or_else(|| Problem::invalid("`name` is missing"))?;
+    let name = body
+        .text("name")?
+        .ok_or_else(|| Problem::invalid("`name` is missing"))?;
     let kind = match body.text("kind")?.as_deref() {
         None => PrincipalKind::Agent,
         Some(word) => PrincipalKind::parse(word)
@@ -58,7 +60,10 @@ fn new_token(body: &Body) -> Result<NewToken, Problem> {
         }
     }
     if let Some(words) = body.texts("permissions")? {
-        new.permissions = words.iter().map(|w| permission(w)).collect::<Result<_, _>>()?;
+        new.permissions = words
+            .iter()
+            .map(|w| permission(w))
+            .collect::<Result<_, _>>()?;
         new.permissions.sort_unstable();
         new.permissions.dedup();
     }
@@ -74,7 +79,8 @@ fn new_token(body: &Body) -> Result<NewToken, Problem> {
         Some(seconds) => {
             let year = 10 * 366 * 24 * 3600;
             let seconds = seconds.as_u64().filter(|s| (1..=year).contains(s));
-            let wrong = || Problem::invalid("`expires_in` is a number of seconds, at most ten years");
+            let wrong =
+                || Problem::invalid("`expires_in` is a number of seconds, at most ten years");
             Some(Duration::from_secs(seconds.ok_or_else(wrong)?))
         }
     };
@@ -86,7 +92,10 @@ fn permission(word: &str) -> Result<Permission, Problem> {
         let all: Vec<&str> = Permission::ALL.iter().map(|p| p.as_str()).collect();
         let shown: String = word.chars().take(64).collect();
         let shown = shown.escape_debug();
-        Problem::invalid(format!("there is no permission `{shown}`; there are {}", all.join(", ")))
+        Problem::invalid(format!(
+            "there is no permission `{shown}`; there are {}",
+            all.join(", ")
+        ))
     })
 }
 

@@ -27,21 +27,34 @@ pub(crate) async fn list(State(hub): State<Hub>, Caller(who): Caller, query: Que
     let mut tools = hub.kernel().tools();
     tools.retain(|e| {
         who.reaches(e.def.name.as_str())
-            && query.get("cursor").is_none_or(|after| e.def.name.as_str() > after)
-            && query.get("tag").is_none_or(|tag| e.def.tags.iter().any(|t| t == tag))
-            && query.get("group").is_none_or(|group| e.def.name.group() == Some(group))
+            && query
+                .get("cursor")
+                .is_none_or(|after| e.def.name.as_str() > after)
+            && query
+                .get("tag")
+                .is_none_or(|tag| e.def.tags.iter().any(|t| t == tag))
+            && query
+                .get("group")
+                .is_none_or(|group| e.def.name.group() == Some(group))
             && enabled.is_none_or(|wanted| e.enabled == wanted)
     });
     let more = tools.len() > limit;
     tools.truncate(limit);
-    let next = tools.last().filter(|_| more).map(|e| e.def.name.to_string());
+    let next = tools
+        .last()
+        .filter(|_| more)
+        .map(|e| e.def.name.to_string());
     let items = tools.iter().map(|e| in_dialect(e, dialect, strict));
     ok(&view::page(items.collect::<Result<_, _>>()?, next))
 }
 
 fn dialect(query: &Query) -> Result<Option<&'static Dialect>, Problem> {
     let names: Vec<&str> = dialect::DIALECTS.iter().map(|d| d.name).collect();
-    query.read("dialect", &format!("one of {}", names.join(", ")), dialect::find)
+    query.read(
+        "dialect",
+        &format!("one of {}", names.join(", ")),
+        dialect::find,
+    )
 }
 
 fn in_dialect(
@@ -68,11 +81,7 @@ pub(crate) async fn show(
 }
 
 /// A tool within the caller's scopes; others do not exist for them.
-pub(super) fn seen(
-    hub: &Hub,
-    who: &Principal,
-    id: &str,
-) -> Result<std::sync::Arc<Entry>, Problem> {
+pub(super) fn seen(hub: &Hub, who: &Principal, id: &str) -> Result<std::sync::Arc<Entry>, Problem> {
     let entry = hub.kernel().resolve(id)?;
     match who.reaches(entry.def.name.as_str()) {
         true => Ok(entry),
@@ -112,7 +121,10 @@ pub(crate) async fn replace(
             id.escape_debug()
         )));
     }
-    let outcome = hub.kernel().register(&who, registration(def, &query, true)).await?;
+    let outcome = hub
+        .kernel()
+        .register(&who, registration(def, &query, true))
+        .await?;
     let id = outcome.entry.def.name.to_string();
     match existing {
         Some(_) => ok(&view::registered(&outcome)),
@@ -144,9 +156,14 @@ pub(crate) async fn change(
         problem
     })?;
     if def.name != entry.def.name {
-        return Err(Problem::invalid("a tool keeps its `name`; register another instead"));
+        return Err(Problem::invalid(
+            "a tool keeps its `name`; register another instead",
+        ));
     }
-    let outcome = hub.kernel().register(&who, registration(def, &query, true)).await?;
+    let outcome = hub
+        .kernel()
+        .register(&who, registration(def, &query, true))
+        .await?;
     ok(&view::registered(&outcome))
 }
 
@@ -187,7 +204,9 @@ pub(crate) async fn enable(
     Caller(who): Caller,
     Path(id): Path<String>,
 ) -> Given {
-    ok(&view::tool(&*hub.kernel().set_enabled(&who, &id, true).await?))
+    ok(&view::tool(
+        &*hub.kernel().set_enabled(&who, &id, true).await?,
+    ))
 }
 
 pub(crate) async fn disable(
@@ -195,7 +214,9 @@ pub(crate) async fn disable(
     Caller(who): Caller,
     Path(id): Path<String>,
 ) -> Given {
-    ok(&view::tool(&*hub.kernel().set_enabled(&who, &id, false).await?))
+    ok(&view::tool(
+        &*hub.kernel().set_enabled(&who, &id, false).await?,
+    ))
 }
 
 pub(crate) async fn versions(
@@ -216,11 +237,15 @@ pub(crate) async fn roll_back(
     body: Body,
 ) -> Given {
     body.only(&["version", "why"])?;
-    let version = body.text("version")?.ok_or_else(|| Problem::invalid("`version` is missing"))?;
+    let version = body
+        .text("version")?
+        .ok_or_else(|| Problem::invalid("`version` is missing"))?;
     let version = semver::Version::parse(&version)
         .map_err(|e| Problem::invalid(format!("`version` is not a semantic version: {e}")))?;
     let why = body.text("why")?;
-    ok(&view::tool(&*hub.kernel().roll_back(&who, &id, &version, why).await?))
+    ok(&view::tool(
+        &*hub.kernel().roll_back(&who, &id, &version, why).await?,
+    ))
 }
 
 fn registration(def: ToolDef, query: &Query, replace: bool) -> Registration {
@@ -259,7 +284,9 @@ fn definition(bytes: &[u8]) -> Result<ToolDef, Problem> {
 fn created(value: &Value, id: &str) -> Response {
     let mut response = json_response(StatusCode::CREATED, value);
     if let Ok(place) = format!("/tools/{id}").parse() {
-        response.headers_mut().insert(axum::http::header::LOCATION, place);
+        response
+            .headers_mut()
+            .insert(axum::http::header::LOCATION, place);
     }
     response
 }
