@@ -201,9 +201,9 @@ impl FromRequest<Hub> for Raw {
             Problem::new(StatusCode::REQUEST_TIMEOUT, "slow", detail)
         })?;
         let bytes = whole.map_err(|e| {
-            let long = std::error::Error::source(&e)
-                .is_some_and(<(dyn std::error::Error + 'static)>::is::<LengthLimitError>);
-            if !long {
+            let source = std::error::Error::source(&e);
+            let long = source.and_then(|e| e.downcast_ref::<LengthLimitError>());
+            if long.is_none() {
                 return Problem::bad_request("the body broke off");
             }
             let detail = format!("the request is longer than the {limit} bytes that are taken");

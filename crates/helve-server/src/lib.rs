@@ -151,3 +151,6 @@ impl Hub {
         .await
     }
 }
+
+#[cfg(test)]
+mod tests;
