@@ -205,7 +205,7 @@ async fn nowhere(uri: Uri) -> Problem {
 }
 
 /// A handler that panics fails its own request and no other.
-async fn contained(
+pub(crate) async fn contained(
     request: axum::extract::Request,
     next: axum::middleware::Next,
 ) -> axum::response::Response {

@@ -28,7 +28,7 @@ use helve_core::def::{ExecutorKind, Risk};
 use helve_core::policy::Policy;
 use helve_core::schema::Schema;
 use helve_kernel::{
-    At, Clock, Kernel, NewToken, Permission, Principal, PrincipalKind, Store, TokenId, ToolDef,
+    At, Clock, Kernel, NewToken, Permission, Principal, PrincipalKind, TokenId, ToolDef,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -39,13 +39,13 @@ use crate::{Hub, Settings};
 use flaky::Flaky;
 use toy::Toy;
 
-pub(super) const HOST: &str = "127.0.0.1:7717";
+const HOST: &str = "127.0.0.1:7717";
 
 /// A clock that goes when it is told to.
-pub(super) struct Hand(AtomicI64);
+struct Hand(AtomicI64);
 
 impl Hand {
-    pub(super) fn go(&self, wait: Duration) {
+    fn go(&self, wait: Duration) {
         let wait = i64::try_from(wait.as_millis()).unwrap();
         self.0.fetch_add(wait, Ordering::SeqCst);
     }
@@ -58,27 +58,27 @@ impl Clock for Hand {
 }
 
 /// A hub with toys in it.
-pub(super) struct Bench {
-    pub(super) hub: Hub,
-    pub(super) router: Router,
-    pub(super) toy: Arc<Toy>,
-    pub(super) clock: Arc<Hand>,
-    pub(super) store: Arc<Flaky>,
+struct Bench {
+    hub: Hub,
+    router: Router,
+    toy: Arc<Toy>,
+    clock: Arc<Hand>,
+    store: Arc<Flaky>,
     /// Ann's: a person with every right.
-    pub(super) ann: String,
+    ann: String,
     /// Bob's: another.
-    pub(super) bob: String,
+    bob: String,
     /// An agent's, under Ann.
-    pub(super) bot: String,
-    pub(super) folder: TempDir,
+    bot: String,
+    folder: TempDir,
 }
 
 impl Bench {
-    pub(super) async fn new() -> Self {
+    async fn new() -> Self {
         Self::with(Settings::default(), json!([])).await
     }
 
-    pub(super) async fn with(settings: Settings, rules: Value) -> Self {
+    async fn with(settings: Settings, rules: Value) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let toy = Arc::new(Toy::default());
         let clock = Arc::new(Hand(AtomicI64::new(1_790_000_000_000)));
@@ -127,12 +127,12 @@ impl Bench {
         bench
     }
 
-    pub(super) async fn token_of(&self, maker: &Principal, new: NewToken) -> (String, TokenId) {
+    async fn token_of(&self, maker: &Principal, new: NewToken) -> (String, TokenId) {
         let made = self.hub.kernel().create_token(maker, new).await.unwrap();
         (made.1.reveal().to_owned(), made.0.id)
     }
 
-    pub(super) async fn person(&self, owner: &str, permissions: &[Permission]) -> String {
+    async fn person(&self, owner: &str, permissions: &[Permission]) -> String {
         let new = NewToken {
             name: format!("{owner}'s"),
             kind: PrincipalKind::Person,
@@ -146,7 +146,7 @@ impl Bench {
     }
 
     /// A token that reaches only some tools.
-    pub(super) async fn scoped(&self, owner: &str, scopes: &[&str]) -> String {
+    async fn scoped(&self, owner: &str, scopes: &[&str]) -> String {
         let new = NewToken {
             name: owner.to_owned(),
             kind: PrincipalKind::Person,
@@ -160,7 +160,7 @@ impl Bench {
     }
 
     /// Sends a request and holds the answer against its description.
-    pub(super) async fn send(&self, ask: Ask) -> Reply {
+    async fn send(&self, ask: Ask) -> Reply {
         let (method, path) = (ask.method.to_owned(), ask.path.clone());
         let response = self.router.clone().oneshot(ask.request()).await.unwrap();
         let (parts, body) = response.into_parts();
@@ -174,16 +174,16 @@ impl Bench {
         reply
     }
 
-    pub(super) async fn get(&self, path: &str) -> Reply {
+    async fn get(&self, path: &str) -> Reply {
         self.send(get(path).by(&self.ann)).await
     }
 
-    pub(super) async fn post(&self, path: &str, body: Value) -> Reply {
+    async fn post(&self, path: &str, body: Value) -> Reply {
         self.send(post(path).by(&self.ann).json(body)).await
     }
 
     /// The audit of one thing: its events.
-    pub(super) async fn events(&self, resource: &str) -> Vec<String> {
+    async fn events(&self, resource: &str) -> Vec<String> {
         let reply = self
             .get(&format!("/audit?limit=200&resource_id={resource}"))
             .await;
@@ -195,7 +195,7 @@ impl Bench {
 
 /// A request to be.
 #[derive(Clone)]
-pub(super) struct Ask {
+struct Ask {
     method: &'static str,
     path: String,
     headers: Vec<(&'static str, Vec<u8>)>,
@@ -203,7 +203,7 @@ pub(super) struct Ask {
     host: Option<&'static str>,
 }
 
-pub(super) fn ask(method: &'static str, path: &str) -> Ask {
+fn ask(method: &'static str, path: &str) -> Ask {
     Ask {
         method,
         path: path.to_owned(),
@@ -213,35 +213,35 @@ pub(super) fn ask(method: &'static str, path: &str) -> Ask {
     }
 }
 
-pub(super) fn get(path: &str) -> Ask {
+fn get(path: &str) -> Ask {
     ask("GET", path)
 }
 
-pub(super) fn post(path: &str) -> Ask {
+fn post(path: &str) -> Ask {
     ask("POST", path)
 }
 
 impl Ask {
-    pub(super) fn by(self, secret: &str) -> Self {
+    fn by(self, secret: &str) -> Self {
         let value = format!("Bearer {secret}");
         self.header("authorization", value)
     }
 
-    pub(super) fn header(mut self, name: &'static str, value: impl Into<Vec<u8>>) -> Self {
+    fn header(mut self, name: &'static str, value: impl Into<Vec<u8>>) -> Self {
         self.headers.push((name, value.into()));
         self
     }
 
-    pub(super) fn json(self, body: Value) -> Self {
+    fn json(self, body: Value) -> Self {
         self.raw(body.to_string(), "application/json")
     }
 
-    pub(super) fn raw(mut self, body: impl Into<Vec<u8>>, kind: &'static str) -> Self {
+    fn raw(mut self, body: impl Into<Vec<u8>>, kind: &'static str) -> Self {
         self.body = body.into();
         self.header("content-type", kind)
     }
 
-    pub(super) fn host(mut self, host: Option<&'static str>) -> Self {
+    fn host(mut self, host: Option<&'static str>) -> Self {
         self.host = host;
         self
     }
@@ -259,10 +259,10 @@ impl Ask {
 }
 
 /// What came back.
-pub(super) struct Reply {
-    pub(super) status: u16,
-    pub(super) headers: HeaderMap,
-    pub(super) bytes: Bytes,
+struct Reply {
+    status: u16,
+    headers: HeaderMap,
+    bytes: Bytes,
 }
 
 impl std::fmt::Debug for Reply {
@@ -272,21 +272,21 @@ impl std::fmt::Debug for Reply {
 }
 
 impl Reply {
-    pub(super) fn text(&self) -> String {
+    fn text(&self) -> String {
         String::from_utf8_lossy(&self.bytes).into_owned()
     }
 
-    pub(super) fn json(&self) -> Value {
+    fn json(&self) -> Value {
         serde_json::from_slice(&self.bytes).unwrap()
     }
 
-    pub(super) fn header(&self, name: &str) -> Option<&str> {
+    fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(|v| v.to_str().unwrap())
     }
 
     /// The value, where the status is the one that was wanted.
     #[track_caller]
-    pub(super) fn is(self, status: u16) -> Value {
+    fn is(self, status: u16) -> Value {
         assert_eq!(self.status, status, "{self:?}");
         match self.bytes.is_empty() {
             true => Value::Null,
@@ -296,7 +296,7 @@ impl Reply {
 
     /// The detail and the hint of a problem.
     #[track_caller]
-    pub(super) fn problem(self, status: u16) -> String {
+    fn problem(self, status: u16) -> String {
         let value = self.is(status);
         let text = |key: &str| value[key].as_str().unwrap_or_default().to_owned();
         format!("{} ({})", text("detail"), text("hint"))
@@ -331,7 +331,7 @@ fn route_of(method: &str, path: &str) -> Option<&'static Route> {
 
 /// Panics where an answer is not what the document says.
 #[track_caller]
-pub(super) fn conforms(method: &str, path: &str, reply: &Reply) {
+fn conforms(method: &str, path: &str, reply: &Reply) {
     let about = format!("{method} {path}: {reply:?}");
     for name in [
         "x-content-type-options",

@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use helve_core::collection::{Document, Input};
 use helve_core::dialect::{self, Dialect, Strictness};
-use helve_core::lint::Severity;
+use helve_core::lint::{self, Issue, Severity};
 use helve_core::name::nearest;
 use helve_core::read::Syntax;
 use helve_kernel::{Entry, Outcome, Principal, Registration, ToolDef};
@@ -170,14 +170,7 @@ pub(crate) async fn change(
         map.shift_remove("version");
         merge(map, &patch);
     }
-    let def = ToolDef::from_value(&value).map_err(|issues| {
-        let mut problem = Problem::invalid("the tool would not be sound");
-        problem.errors = issues
-            .iter()
-            .map(|i| json!({"code": i.rule.code, "pointer": i.pointer, "message": i.message, "fix": i.fix}))
-            .collect();
-        problem
-    })?;
+    let def = ToolDef::from_value(&value).map_err(|issues| unsound(issues.iter()))?;
     if def.name != entry.def.name {
         return Err(Problem::invalid(
             "a tool keeps its `name`; register another instead",
@@ -275,7 +268,22 @@ fn registration(def: ToolDef, query: &Query, replace: bool) -> Result<Registrati
     })
 }
 
+/// What is wrong with a definition, each with its place and what to do.
+fn unsound<'i>(issues: impl Iterator<Item = &'i Issue>) -> Problem {
+    let mut problem = Problem::invalid("the tool would not be sound");
+    problem.errors = issues
+        .map(|i| json!({"code": i.rule.code, "pointer": i.pointer, "message": i.message, "fix": i.fix}))
+        .collect();
+    problem
+}
+
 async fn register(hub: &Hub, who: Arc<Principal>, new: Registration) -> Result<Outcome, Problem> {
+    // The kernel refuses the same, in one sentence.
+    let issues = lint::check(&new.def, &lint::Context::default());
+    let errors = || issues.iter().filter(|i| i.rule.severity == Severity::Error);
+    if errors().next().is_some() {
+        return Err(unsound(errors()));
+    }
     let kernel = hub.kernel().clone();
     let work = async move { kernel.register(&who, new).await };
     Ok(hub.whole(work).await??)

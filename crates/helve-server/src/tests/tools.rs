@@ -444,6 +444,7 @@ async fn bodies_that_define_no_tool() {
     let mut explodes = definition("re_dos");
     explodes["input_schema"]["properties"] = json!({"x": {"type": "string", "pattern": "^(a+)+$"}});
     let mut shell = definition("shell_join");
+    shell["input_schema"]["properties"] = json!({"path": {"type": "string", "description": "P."}});
     shell["executor"] = json!({"type": "host", "command": ["sh", "-c", "rm {path}"]});
     let mut risky = definition("no_risk");
     risky.as_object_mut().unwrap().remove("risk");
