@@ -161,7 +161,7 @@ fn given(status: u16, schema: &str) -> Value {
         "Lines" => json!({"application/x-ndjson": {"schema": reference("Text")}}),
         "File" => json!({"application/octet-stream": {}}),
         "Logs" => json!({
-            "text/event-stream": {"schema": reference("Text")},
+            "text/event-stream": {"schema": reference("LogEvent")},
             "application/json": {"schema": reference("Logs")},
         }),
         schema => json!({"application/json": {"schema": reference(schema)}}),

@@ -269,9 +269,11 @@ fn new_token(kind: &str) -> Value {
 }
 
 fn semver() -> Value {
-    let number = r"(0|[1-9][0-9]*)";
-    let rest = r"(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?";
-    json!({"type": "string", "pattern": format!(r"^{number}\.{number}\.{number}{rest}$")})
+    let number = "(0|[1-9][0-9]{0,17})";
+    let word = "(0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*)";
+    let before = format!(r"(-{word}(\.{word})*)?");
+    let build = r"(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?";
+    json!({"type": "string", "pattern": format!(r"^{number}\.{number}\.{number}{before}{build}$")})
 }
 
 fn answers() -> Vec<(&'static str, Value)> {
@@ -428,6 +430,7 @@ fn runs() -> Vec<(&'static str, Value)> {
         ("Runs", page(&object(&run))),
         ("Run", object(&whole)),
         ("Logs", page(&chunk)),
+        ("LogEvent", log_event()),
         (
             "Cancelled",
             object(&[
@@ -436,6 +439,16 @@ fn runs() -> Vec<(&'static str, Value)> {
             ]),
         ),
     ]
+}
+
+/// One server-sent event; `data` is JSON, that of a chunk in `stdout` and `stderr`.
+fn log_event() -> Value {
+    let names = ["stdout", "stderr", "end", "so_far", "revoked", "error"];
+    object(&[
+        ("event", words(names.into_iter())),
+        ("data", text()),
+        ("id?", json!({"type": "string", "pattern": "^[0-9]+$"})),
+    ])
 }
 
 fn governance() -> Vec<(&'static str, Value)> {
