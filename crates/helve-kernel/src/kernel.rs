@@ -44,8 +44,8 @@ use crate::clock::Steady;
 use crate::registry::{Behind, Registry};
 use crate::store::{AuditFilter, Record};
 use crate::{
-    Answer, Approval, At, Change, Clock, Entry, Executor, Filter, MemoryStore, Principal, RegistryError, RunId,
-    Store, StoreError, SystemClock, Tool, ToolError, Toolset, panic_text,
+    Answer, Approval, At, Change, Clock, Entry, Executor, Filter, MemoryStore, Principal,
+    RegistryError, RunId, Store, StoreError, SystemClock, Tool, ToolError, Toolset, panic_text,
 };
 
 pub use batch::{Batch, Conflict};
@@ -476,7 +476,9 @@ impl Kernel {
                 Ok(panic) => panic_text(&*panic),
                 Err(error) => error.to_string(),
             };
-            Err(ToolError::internal(format!("the hub crashed at it: {what}")))
+            Err(ToolError::internal(format!(
+                "the hub crashed at it: {what}"
+            )))
         })
     }
 

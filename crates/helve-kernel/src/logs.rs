@@ -57,13 +57,15 @@ impl Logs {
             let mut waiting: Vec<(Stream, Vec<u8>)> = Vec::new();
             while receiver.recv_many(&mut waiting, WAITING).await > 0 {
                 for (stream, bytes) in &mut waiting {
-                    *bytes = outputs[usize::from(*stream == Stream::Stderr)]
-                        .push(std::mem::take(bytes));
+                    *bytes =
+                        outputs[usize::from(*stream == Stream::Stderr)].push(std::mem::take(bytes));
                 }
                 writer.write(waiting.drain(..)).await;
             }
             let [out, err] = outputs.map(Redactor::finish);
-            writer.write([(Stream::Stdout, out), (Stream::Stderr, err)]).await;
+            writer
+                .write([(Stream::Stdout, out), (Stream::Stderr, err)])
+                .await;
         };
         (Self { sender }, keep)
     }

@@ -13,7 +13,7 @@ use crate::run::RunState;
 use crate::store::{Decided, Opened, StoreError};
 use crate::{
     Answer, Approval, ApprovalId, ApprovalState, Change, Decision, Notice, Permission, Principal,
-    RunId, ToolError, Verdict, Wait,
+    RunId, TokenId, ToolError, Verdict, Wait,
 };
 
 impl Kernel {
@@ -182,7 +182,7 @@ impl Kernel {
             .with("verdict", verdict.as_str())
             .with("reason", reason)
             .with("bound", approval.bound.to_string())
-            .with("token", who.token.as_ref().map(|t| t.as_str()));
+            .with("token", who.token.as_ref().map(TokenId::as_str));
         let decided = self.inner.store.decide(id, decision, until, record).await;
         let approval = match decided.map_err(|e| broken(&e))? {
             Decided::Counted(approval) => approval,
@@ -212,7 +212,6 @@ impl Kernel {
             .map_err(|e| broken(&e))?;
         found.ok_or_else(|| unknown(id.as_str()))
     }
-
 }
 
 fn pending(ready: &Ready, approval: &Approval) -> Answer {

@@ -254,9 +254,9 @@ impl Execution {
                 .map_err(|e| ToolError::validation(format!("a filter broke the arguments: {e}")))?;
         let resolved = self.kernel.resolve_paths(entry, &prepared.args)?;
         let principal = &self.ready.principal;
-        let decision =
-            self.kernel
-                .decide_call(entry, principal, &prepared.args, resolved.as_ref());
+        let decision = self
+            .kernel
+            .decide_call(entry, principal, &prepared.args, resolved.as_ref());
         let ready = Ready {
             hidden: self.kernel.hide(entry, &prepared.args),
             args: prepared.args,
@@ -404,7 +404,10 @@ impl Execution {
             && self.kernel.is_too_late(&approval)
             && self.kernel.expire_one(&approval).await.is_ok()
         {
-            return self.kernel.answer_of(&self.ready.run, self.ready.wait).await;
+            return self
+                .kernel
+                .answer_of(&self.ready.run, self.ready.wait)
+                .await;
         }
         let ended = self
             .kernel
@@ -412,7 +415,11 @@ impl Execution {
             .await;
         match ended {
             // Somebody else ended it, or runs it: what came of that is the answer.
-            Ok(false) => self.kernel.answer_of(&self.ready.run, self.ready.wait).await,
+            Ok(false) => {
+                self.kernel
+                    .answer_of(&self.ready.run, self.ready.wait)
+                    .await
+            }
             Ok(true) | Err(_) => answer,
         }
     }

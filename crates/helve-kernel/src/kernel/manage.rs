@@ -48,11 +48,7 @@ impl Kernel {
             .await
     }
 
-    async fn register_now(
-        &self,
-        who: &Principal,
-        new: Registration,
-    ) -> Result<Outcome, ToolError> {
+    async fn register_now(&self, who: &Principal, new: Registration) -> Result<Outcome, ToolError> {
         self.allowed(who, Permission::ToolRegister)?;
         let name = new.def.name.to_string();
         self.in_reach(who, &name)?;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use helve_core::args::{self, Coerced};
+use helve_core::def::Risk;
 use helve_core::policy::{Decision, Effect};
 use serde_json::{Map, Value};
 
@@ -13,7 +14,8 @@ use super::{Kernel, authorize, paths};
 use crate::run::{Run, RunState};
 use crate::store::{IdempotencyKey, Opened, Record};
 use crate::{
-    Answer, At, Call, Change, Ctx, Entry, Meta, Principal, RunId, StoreError, ToolError, Wait, panic_text,
+    Answer, At, Call, Change, Ctx, Entry, Meta, Principal, RunId, StoreError, TokenId, ToolError,
+    Wait, panic_text,
 };
 
 /// A call that is sound, with what policy says of it.
@@ -67,7 +69,7 @@ impl Kernel {
     }
 
     /// Everything that can be said about a call before it runs.
-    fn ready(&self, call: Call) -> Result<Ready, ToolError> {
+    pub(super) fn ready(&self, call: Call) -> Result<Ready, ToolError> {
         if self.inner.closing.is_cancelled() {
             return Err(ToolError::transient(
                 "the hub is stopping and takes no more calls",
@@ -83,8 +85,7 @@ impl Kernel {
         let prepared = args::prepare(&call.args, &entry.def.input_schema, &entry.input)
             .map_err(|e| ToolError::validation(e.to_string()))?;
         let resolved = self.resolve_paths(&entry, &prepared.args)?;
-        let decision =
-            self.decide_call(&entry, &call.principal, &prepared.args, resolved.as_ref());
+        let decision = self.decide_call(&entry, &call.principal, &prepared.args, resolved.as_ref());
         let run = RunId::fresh();
         let ctx = call.ctx.to_builder().run_id(run.as_str());
         Ok(Ready {
@@ -135,7 +136,7 @@ impl Kernel {
         let record = self
             .entry_of(&principal.owner, "call.refused", &shown)
             .with("type", error.kind.as_str())
-            .with("token", principal.token.as_ref().map(|t| t.as_str()));
+            .with("token", principal.token.as_ref().map(TokenId::as_str));
         let error = match self.inner.store.record(record).await {
             Ok(()) => error,
             Err(e) => not_recorded(&e),
@@ -243,11 +244,11 @@ impl Kernel {
             .with("tool", def.name.as_str())
             .with("version", ready.entry.version.to_string())
             .with("version_hash", ready.entry.hash.to_string())
-            .with("risk", def.risk.map(|r| r.as_str()))
+            .with("risk", def.risk.map(Risk::as_str))
             .with("args", ready.kept().clone())
             .with("agent", ready.ctx.agent_id())
             .with("under", ready.principal.under.as_deref())
-            .with("token", ready.principal.token.as_ref().map(|t| t.as_str()))
+            .with("token", ready.principal.token.as_ref().map(TokenId::as_str))
             .with("decision", decision)
     }
 }

@@ -179,7 +179,7 @@ fn answer_from(run: &Run) -> Answer {
     answer
 }
 
-fn over(run: &Run, error: ToolError, state: RunState) -> Answer {
+pub(super) fn over(run: &Run, error: ToolError, state: RunState) -> Answer {
     Answer {
         result: Err(error),
         meta: Meta {

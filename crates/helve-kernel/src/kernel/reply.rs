@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use helve_core::audit::hash_of;
-use helve_core::marked::{Mark, marked};
+use helve_core::marked::{Mark, Marked, marked};
 use helve_core::secret::{hmac_of, redact, redact_value};
 use serde_json::{Map, Value, json};
 
@@ -23,7 +23,7 @@ pub(super) fn secrets_in(entry: &Entry, args: &Map<String, Value>) -> Vec<String
         return Vec::new();
     }
     let secrets = marked(&entry.def.input_schema, args, Mark::Secret);
-    secrets.iter().flat_map(|s| s.texts()).collect()
+    secrets.iter().flat_map(Marked::texts).collect()
 }
 
 impl Kernel {

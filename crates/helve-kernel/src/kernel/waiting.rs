@@ -11,8 +11,8 @@ use super::{Kernel, lock};
 use crate::run::{Run, RunState};
 use crate::store::{Move, Record, StoreError};
 use crate::{
-    Answer, Approval, ApprovalState, Change, Notice, Permission, Principal, RunId, ToolError, Wait,
-    panic_text,
+    Answer, Approval, ApprovalId, ApprovalState, Change, Meta, Notice, Permission, Principal,
+    RunId, ToolError, Wait, panic_text,
 };
 
 /// How often a notice is tried.
@@ -144,7 +144,7 @@ impl Kernel {
     }
 
     /// Looked at once more: it may have been granted since, and lasts longer then.
-    async fn expire_if_late(&self, id: &crate::ApprovalId) -> Result<(), StoreError> {
+    async fn expire_if_late(&self, id: &ApprovalId) -> Result<(), StoreError> {
         match self.inner.store.approval(id).await? {
             Some(approval) if self.is_too_late(&approval) => self.expire_one(&approval).await,
             _ => Ok(()),
@@ -163,7 +163,7 @@ impl Kernel {
         .with_hint("call the tool again to ask anew");
         let (state, over) = (RunState::Expired, ApprovalState::Expired);
         let (step, record) = self.ending(approval, "run.expired", "hub", state, over, error);
-        self.end(approval, step, record).await?;
+        self.end(step, record, Some(&approval.id)).await?;
         Ok(())
     }
 
@@ -195,20 +195,10 @@ impl Kernel {
             let state = run.state.as_str();
             return Err(ToolError::conflict(format!("the run is over: {state}")));
         }
-        if let Some(approval) = &run.approval
-            && run.state == RunState::PendingApproval
-        {
-            let approval = self.approval(approval).await?;
-            let error = ToolError::denied(format!("the run was called off by {}", who.owner));
-            let (state, over) = (RunState::Cancelled, ApprovalState::Withdrawn);
-            let (step, record) =
-                self.ending(&approval, "run.cancelled", &who.owner, state, over, error);
-            let ended = self.end(&approval, step, record).await;
-            if ended.map_err(|e| broken(&e))? {
-                // It may have been on its way, in a filter.
-                self.stop(&who.owner, id);
-                return Ok(RunState::Cancelled);
-            }
+        if self.call_off(who, &run).await.map_err(|e| broken(&e))? {
+            // It may be on its way, in a filter.
+            self.stop(&who.owner, id);
+            return Ok(RunState::Cancelled);
         }
         let record = self.entry_of(&who.owner, "run.cancelling", id.as_str());
         let store = &self.inner.store;
@@ -217,6 +207,29 @@ impl Kernel {
             true => Ok(RunState::Running),
             false => Ok(self.run(id).await?.state),
         }
+    }
+
+    /// Ends a run that has not begun; `false` if it has.
+    async fn call_off(&self, who: &Principal, run: &Run) -> Result<bool, StoreError> {
+        if ![RunState::Queued, RunState::PendingApproval].contains(&run.state) {
+            return Ok(false);
+        }
+        let error = ToolError::denied(format!("the run was called off by {}", who.owner));
+        let record = self
+            .entry_of(&who.owner, "run.cancelled", run.id.as_str())
+            .with("state", RunState::Cancelled.as_str())
+            .with("approval", run.approval.as_ref().map(ApprovalId::as_str));
+        let answer = super::recover::over(run, error, RunState::Cancelled);
+        let step = Move {
+            run: run.id.clone(),
+            from: &[RunState::Queued, RunState::PendingApproval],
+            to: RunState::Cancelled,
+            at: record.at,
+            exit_code: None,
+            answer: Some(answer.to_value()),
+            approval: Some(ApprovalState::Withdrawn),
+        };
+        self.end(step, record, run.approval.as_ref()).await
     }
 
     fn stop(&self, by: &str, id: &RunId) -> bool {
@@ -239,11 +252,8 @@ impl Kernel {
         error: ToolError,
     ) {
         let (step, record) = self.ending(approval, event, actor, state, over, error);
-        if self
-            .end(approval, step.clone(), record.clone())
-            .await
-            .is_err()
-        {
+        let ended = self.end(step.clone(), record.clone(), Some(&approval.id));
+        if ended.await.is_err() {
             self.record_later(step, record);
         }
     }
@@ -262,13 +272,25 @@ impl Kernel {
             .with("approval", approval.id.as_str())
             .with("state", state.as_str())
             .with("message", error.message.as_str());
+        let answer = Answer {
+            result: Err(error),
+            meta: Meta {
+                run_id: Some(approval.run.clone()),
+                tool: approval.tool.clone(),
+                version: Some(approval.version.clone()),
+                state: Some(state),
+                approval: Some(approval.id.clone()),
+                ..Meta::default()
+            },
+            writes: Vec::new(),
+        };
         let step = Move {
             run: approval.run.clone(),
             from: &[RunState::PendingApproval],
             to: state,
             at: record.at,
             exit_code: None,
-            answer: Some(waiting_answer(approval, error, state).to_value()),
+            answer: Some(answer.to_value()),
             approval: Some(over),
         };
         (step, record)
@@ -276,15 +298,18 @@ impl Kernel {
 
     async fn end(
         &self,
-        approval: &Approval,
         step: Move,
         record: Record,
+        approval: Option<&ApprovalId>,
     ) -> Result<bool, StoreError> {
+        let run = step.run.clone();
         let moved = self.inner.store.move_run(step, record).await?;
         if moved {
-            lock(&self.inner.waiting).remove(&approval.run);
-            self.told(Change::Approval(approval.id.clone()));
-            self.told(Change::Run(approval.run.clone()));
+            lock(&self.inner.waiting).remove(&run);
+            if let Some(approval) = approval {
+                self.told(Change::Approval(approval.clone()));
+            }
+            self.told(Change::Run(run));
         }
         Ok(moved)
     }
@@ -354,19 +379,4 @@ async fn changed(changes: &mut broadcast::Receiver<Change>, id: &RunId) {
         }
     };
     let _ = tokio::time::timeout(LOOK, told).await;
-}
-
-fn waiting_answer(approval: &Approval, error: ToolError, state: RunState) -> Answer {
-    Answer {
-        result: Err(error),
-        meta: crate::Meta {
-            run_id: Some(approval.run.clone()),
-            tool: approval.tool.clone(),
-            version: Some(approval.version.clone()),
-            state: Some(state),
-            approval: Some(approval.id.clone()),
-            ..crate::Meta::default()
-        },
-        writes: Vec::new(),
-    }
 }

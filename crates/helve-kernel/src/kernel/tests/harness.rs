@@ -1,13 +1,18 @@
 //! A hub to try things on, with a clock that is turned by hand, a store that can be
 //! made to fail, and an executor that does what a test tells it.
 
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "a test writes `json!(…)` where it needs one"
+)]
+
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use helve_core::audit::{Head, verify};
+use helve_core::audit::{Entry, Head, verify};
 use helve_core::def::{Executor as ExecutorDef, ExecutorKind, Risk};
 use helve_core::policy::{Pattern, Policy};
 use serde_json::{Value, json};
@@ -138,7 +143,7 @@ impl Hub {
     pub(super) async fn record(&self) -> Vec<Value> {
         let entries = self.store.audit(AuditFilter::default(), 100_000).await;
         let entries = entries.unwrap();
-        let lines: Vec<String> = entries.iter().map(|e| e.to_line()).collect();
+        let lines: Vec<String> = entries.iter().map(Entry::to_line).collect();
         let lines = lines.iter().map(String::as_str);
         let head = self.store.audit_head().await.unwrap();
         verify(lines, Head::START, Some(head)).unwrap();
@@ -261,7 +266,7 @@ pub(super) fn host(name: &str, risk: Risk, command: &str) -> ToolDef {
     def.risk = Some(risk);
     def.input_schema = json!({"type": "object", "properties": {
         "say": {"type": "string", "description": "What to say.", "default": ""},
-        "key": {"type": "string", "description": "A key.", "x-secret": true, "default": ""}
+        "key": {"type": "string", "description": "A key.", "x-secret": true}
     }});
     let mut executor = ExecutorDef::of(ExecutorKind::Host);
     executor
@@ -400,7 +405,9 @@ impl Executor for Toy {
                 permit.log(Stdout, format!("half {one}").into_bytes()).await;
                 permit.log(Stderr, b"between".to_vec()).await;
                 permit.log(Stdout, two.as_bytes().to_vec()).await;
-                Ok(Reply::new(json!({"key": key.clone(), "in": format!("<{key}>"), key: 1})))
+                Ok(Reply::new(
+                    json!({"key": key.clone(), "in": format!("<{key}>"), key: 1}),
+                ))
             }
             "complain" => Err(ToolError::internal(format!("`{key}` is wrong"))
                 .with_hint(format!("not {key}"))
