@@ -8,6 +8,7 @@ mod check;
 mod convert;
 mod crash;
 mod docs;
+mod full_disk;
 mod help;
 mod run;
 mod server;

@@ -88,6 +88,14 @@ impl Server {
         assert_eq!(status, 200, "{path}: {value}");
         value
     }
+
+    /// A body that is not JSON.
+    #[track_caller]
+    pub(crate) fn text(&self, path: &str, token: &str) -> String {
+        let (status, text) = exchange(&self.address, "GET", path, Some(token), None).unwrap();
+        assert_eq!(status, 200, "{path}: {text}");
+        text
+    }
 }
 
 impl Drop for Server {
@@ -110,6 +118,17 @@ pub(crate) fn send(
     token: Option<&str>,
     body: Option<&Value>,
 ) -> Option<(u16, Value)> {
+    let (status, body) = exchange(address, method, path, token, body)?;
+    Some((status, serde_json::from_str(&body).unwrap_or(Value::Null)))
+}
+
+fn exchange(
+    address: &str,
+    method: &str,
+    path: &str,
+    token: Option<&str>,
+    body: Option<&Value>,
+) -> Option<(u16, String)> {
     let mut stream = TcpStream::connect(address).ok()?;
     stream.set_read_timeout(Some(PATIENCE)).ok()?;
     let body = body.map(ToString::to_string).unwrap_or_default();
@@ -122,13 +141,14 @@ pub(crate) fn send(
         "Content-Type: application/json\r\n"
     };
     let length = body.len();
+    // HTTP/1.0 has no chunks to put together.
     let text = format!(
-        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n{auth}{kind}Content-Length: {length}\r\n\r\n{body}"
+        "{method} {path} HTTP/1.0\r\nHost: {address}\r\n{auth}{kind}Content-Length: {length}\r\n\r\n{body}"
     );
     stream.write_all(text.as_bytes()).ok()?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer).ok()?;
     let (head, body) = answer.split_once("\r\n\r\n")?;
     let status = head.split(' ').nth(1)?.parse().ok()?;
-    Some((status, serde_json::from_str(body).unwrap_or(Value::Null)))
+    Some((status, body.to_owned()))
 }
