@@ -13,7 +13,7 @@ use crate::cmd;
     max_term_width = 100
 )]
 #[command(
-    after_help = "Exit codes: 0 done · 1 errors were found · 2 wrong usage · 3 an input cannot be read or converted · 4 the output cannot be written"
+    after_help = "Exit codes: 0 done · 1 errors were found, or the tool failed · 2 wrong usage · 3 an input cannot be read or converted · 4 the output cannot be written · 5 refused by the hub, its policy or a person · 6 waits for an approval · 7 the hub cannot be reached or fails"
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -24,6 +24,8 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Up(cmd::up::UpArgs),
+    Call(cmd::call::CallArgs),
     Check(cmd::check::CheckArgs),
     Convert(cmd::convert::ConvertArgs),
     Info(cmd::info::InfoArgs),

@@ -1,10 +1,12 @@
 //! The commands, one file each.
 
+pub(crate) mod call;
 pub(crate) mod catalog;
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod convert;
 pub(crate) mod info;
+pub(crate) mod up;
 
 use helve_core::collection::Document;
 use helve_core::lint::Severity;

@@ -35,7 +35,7 @@ pub(crate) fn show(text: &str) -> Result<(), Failure> {
 /// Text that somebody else wrote: as it is for a program, made visible for a person.
 pub(crate) fn foreign(text: &str) -> Result<(), Failure> {
     match std::io::stdout().is_terminal() {
-        true => data(&text.split_inclusive('\n').map(lines).collect::<String>()),
+        true => data(&visible_lines(text)),
         false => data(text),
     }
 }
@@ -157,6 +157,16 @@ pub(crate) fn visible(text: &str) -> String {
         }
     }
     out
+}
+
+/// The same, with its lines kept.
+pub(crate) fn visible_lines(text: &str) -> String {
+    text.split_inclusive('\n').map(lines).collect()
+}
+
+/// Something that a person should look at, though the work goes on.
+pub(crate) fn warn(text: &str) {
+    say(&format!("{}: {text}", styled(WARNING, "warning")));
 }
 
 /// One loss on one line.

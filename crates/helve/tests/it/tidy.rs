@@ -58,6 +58,7 @@ fn every_file_says_what_it_is() {
 const EDGES: &[(&str, &[&str])] = &[
     ("helve", &["helve-core"]),
     ("helve-core", &[]),
+    ("helve-exec", &["helve-core", "helve-kernel"]),
     ("helve-kernel", &["helve-core", "helve-macros"]),
     ("helve-macros", &[]),
 ];

@@ -1,0 +1,292 @@
+//! Tools from their definition to their reply.
+
+#![allow(clippy::needless_pass_by_value, clippy::unwrap_used)]
+
+mod through_kernel;
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::sync::Mutex;
+
+use helve_kernel::ErrorKind;
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::*;
+
+#[derive(Default)]
+struct Nowhere(Mutex<usize>);
+
+#[async_trait]
+impl Sink for Nowhere {
+    async fn log(&self, _: Stream, bytes: Vec<u8>) {
+        *self.0.lock().unwrap() += bytes.len();
+    }
+}
+
+struct Hub {
+    folder: TempDir,
+    executor: HostExecutor,
+}
+
+impl Hub {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let executor = HostExecutor::new(folder.path()).with_grace(Duration::from_millis(100));
+        Self { folder, executor }
+    }
+
+    fn script(&self, name: &str, text: &str) {
+        let path = self.folder.path().join(name);
+        fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
+        fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+    }
+
+    async fn inspect(&self, def: &ToolDef) -> Result<Value, ToolError> {
+        Ok(self.executor.inspect(def).await?.unwrap())
+    }
+
+    async fn call(&self, def: &ToolDef, print: &Value, args: Value) -> Result<Reply, ToolError> {
+        let call = Call {
+            def,
+            args: args.as_object().unwrap(),
+            run: "run_1",
+            fingerprint: Some(print),
+            artifacts: None,
+        };
+        let (sink, never) = (Nowhere::default(), CancellationToken::new());
+        self.executor.perform(call, &sink, &never).await
+    }
+
+    /// Registers a tool and calls it: its standard output.
+    async fn said(&self, def: &ToolDef, args: Value) -> String {
+        let print = self.inspect(def).await.unwrap();
+        let reply = self.call(def, &print, args).await.unwrap();
+        reply.data["stdout"].as_str().unwrap().to_owned()
+    }
+}
+
+/// A tool with these settings and the arguments `x` and `y`.
+fn tool(settings: Value) -> ToolDef {
+    let mut executor = json!({"type": "host"});
+    let fields = settings.as_object().unwrap().clone();
+    executor.as_object_mut().unwrap().extend(fields);
+    ToolDef::from_value(&json!({
+        "name": "a_tool",
+        "description": "Does it.",
+        "input_schema": {"type": "object", "properties": {"x": {}, "y": {}}},
+        "risk": "read",
+        "executor": executor,
+    }))
+    .unwrap()
+}
+
+fn command(command: &[&str]) -> ToolDef {
+    tool(json!({"command": command}))
+}
+
+#[tokio::test]
+async fn arguments_come_in_three_ways() {
+    let hub = Hub::new();
+    hub.script(
+        "show.sh",
+        r#"printf '%s|' "$#" "$@" "$ARG_X" "$ARG_Y"; cat"#,
+    );
+    let def = command(&["./show.sh", "{x}", "--y={y}"]);
+    for text in [
+        "plain", "; id", "$(id)", "`id`", "a\nb", "'\"", "*", "a b", "",
+    ] {
+        let args = json!({"x": text, "y": [1, text]});
+        let y = args["y"].to_string();
+        let wanted = format!("2|{text}|--y={y}|{text}|{y}|{args}");
+        assert_eq!(hub.said(&def, args).await, wanted);
+    }
+    assert_eq!(hub.said(&def, json!({})).await, "0|||{}");
+    // What neither a variable nor a command line can hold is on standard input.
+    let def = tool(json!({"command": ["sh", "-c", "printf %s \"${{ARG_X-unset}}\"; wc -c"]}));
+    let found = hub.said(&def, json!({"x": "a\u{0}b"})).await;
+    assert_eq!(found, format!("unset{}\n", r#"{"x":"a\u0000b"}"#.len()));
+    let found = hub.said(&def, json!({"x": "x".repeat(5_000_000)})).await;
+    assert_eq!(found, "unset5000008\n");
+}
+
+#[tokio::test]
+async fn bad_arguments_do_not_run() {
+    let hub = Hub::new();
+    hub.script("mark.sh", "echo > mark");
+    let def = command(&["./mark.sh", "{x}"]);
+    let print = hub.inspect(&def).await.unwrap();
+    for bad in [json!("-rf"), json!("a\u{0}b"), json!("x".repeat(200_000))] {
+        let error = hub.call(&def, &print, json!({"x": bad})).await.unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Validation);
+    }
+    assert!(!hub.folder.path().join("mark").exists());
+}
+
+#[tokio::test]
+async fn the_environment_is_clean() {
+    let hub = Hub::new();
+    let def = tool(json!({"command": ["env"], "env": {"TZ": "UTC"}}));
+    let text = hub.said(&def, json!({"x": "1"})).await;
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.sort_unstable();
+    let wanted = [
+        "ARG_X=1",
+        "HELVE_RUN_ID=run_1",
+        "HELVE_TOOL=a_tool",
+        "HOME=/nonexistent",
+        "LANG=C.UTF-8",
+        "PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin",
+        "TZ=UTC",
+    ];
+    assert_eq!(lines, wanted);
+}
+
+#[tokio::test]
+async fn it_runs_where_it_says() {
+    let hub = Hub::new();
+    let root = hub.folder.path().canonicalize().unwrap();
+    fs::create_dir(root.join("sub")).unwrap();
+    // The program's path begins at the workspace all the same.
+    hub.script("where.sh", "pwd -P");
+    let def = tool(json!({"command": ["./where.sh"], "cwd": "sub"}));
+    let found = hub.said(&def, json!({})).await;
+    assert_eq!(found.trim(), root.join("sub").to_str().unwrap());
+    let found = hub.said(&command(&["./where.sh"]), json!({})).await;
+    assert_eq!(found.trim(), root.to_str().unwrap());
+    // Swapped for a link that leads out, after it was registered.
+    let print = hub.inspect(&def).await.unwrap();
+    fs::remove_dir(root.join("sub")).unwrap();
+    symlink("/", root.join("sub")).unwrap();
+    let error = hub.call(&def, &print, json!({})).await.unwrap_err();
+    assert!(error.message.contains("outside the workspace"), "{error}");
+}
+
+#[tokio::test]
+async fn what_cannot_be_registered() {
+    let hub = Hub::new();
+    hub.script("run.sh", "");
+    fs::write(hub.folder.path().join("text"), "echo hi\n").unwrap();
+    fs::set_permissions(
+        hub.folder.path().join("text"),
+        PermissionsExt::from_mode(0o755),
+    )
+    .unwrap();
+    let collide = |mut def: ToolDef| {
+        def.input_schema["properties"] = json!({"a-b": {}, "a_b": {}});
+        def
+    };
+    let secret = |mut def: ToolDef| {
+        def.input_schema["properties"]["x"] = json!({"type": "string", "x-secret": true});
+        def
+    };
+    let table = [
+        (
+            secret(command(&["env", "--x={x}"])),
+            ErrorKind::Validation,
+            "secret",
+        ),
+        (command(&["{x}"]), ErrorKind::Validation, "placeholder"),
+        (command(&["echo", "{z}"]), ErrorKind::Validation, "`{z}`"),
+        (
+            command(&["sh", "-c", "echo {x}"]),
+            ErrorKind::Validation,
+            "into code",
+        ),
+        (
+            tool(json!({"command": ["env"], "network": false})),
+            ErrorKind::Validation,
+            "not supported by this build yet",
+        ),
+        (
+            tool(json!({"command": ["env"], "user": "nobody"})),
+            ErrorKind::Validation,
+            "not supported by this build yet",
+        ),
+        (
+            tool(json!({"command": ["env"], "env": {"LD_PRELOAD": "x"}})),
+            ErrorKind::Validation,
+            "LD_PRELOAD",
+        ),
+        (
+            tool(json!({"command": ["env"], "cwd": ".."})),
+            ErrorKind::Validation,
+            "outside",
+        ),
+        (collide(command(&["env"])), ErrorKind::Validation, "ARG_A_B"),
+        (command(&["run.sh"]), ErrorKind::Dependency, "was not found"),
+        (command(&["./text"]), ErrorKind::Dependency, "neither"),
+    ];
+    for (def, kind, says) in table {
+        let error = hub.inspect(&def).await.unwrap_err();
+        assert_eq!(error.kind, kind, "{error}");
+        assert!(error.message.contains(says), "{error}");
+    }
+    let fine = tool(json!({"command": ["env", "{y}"], "network": true}));
+    assert!(hub.inspect(&secret(fine)).await.is_ok());
+}
+
+#[tokio::test]
+async fn only_what_was_registered_runs() {
+    let hub = Hub::new();
+    hub.script("run.sh", "echo one");
+    hub.script("two.sh", "echo two");
+    symlink("run.sh", hub.folder.path().join("link")).unwrap();
+    let script = command(&["./run.sh"]);
+    let link = command(&["./link"]);
+    let prints = [
+        hub.inspect(&script).await.unwrap(),
+        hub.inspect(&link).await.unwrap(),
+    ];
+    assert!(hub.call(&script, &prints[0], json!({})).await.is_ok());
+    assert!(hub.call(&link, &prints[1], json!({})).await.is_ok());
+
+    fs::remove_file(hub.folder.path().join("link")).unwrap();
+    symlink("two.sh", hub.folder.path().join("link")).unwrap();
+    hub.script("run.sh", "echo two");
+    for (def, print) in [(&script, &prints[0]), (&link, &prints[1])] {
+        let error = hub.call(def, print, json!({})).await.unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Conflict);
+        assert!(error.message.contains("run.sh` has changed"), "{error}");
+    }
+    // Registered again, it runs again.
+    assert_eq!(hub.said(&script, json!({})).await, "two\n");
+    // And one that is gone is told as such.
+    fs::remove_file(hub.folder.path().join("run.sh")).unwrap();
+    let error = hub.call(&script, &prints[0], json!({})).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Dependency);
+}
+
+#[tokio::test]
+async fn what_writes_is_registered_but_does_not_run() {
+    let hub = Hub::new();
+    hub.script("mark.sh", "echo > mark");
+    for risk in [Some(Risk::Write), None] {
+        let mut def = command(&["./mark.sh"]);
+        def.risk = risk;
+        let print = hub.inspect(&def).await.unwrap();
+        let error = hub.call(&def, &print, json!({})).await.unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Dependency);
+        assert!(error.message.contains("cannot undo"), "{error}");
+    }
+    assert!(!hub.folder.path().join("mark").exists());
+}
+
+#[tokio::test]
+async fn the_name_of_a_program_is_as_written() {
+    let hub = Hub::new();
+    // `sh` is a link to another program on most systems.
+    let def = command(&["sh", "-c", "echo $0"]);
+    assert_eq!(hub.said(&def, json!({})).await, "sh\n");
+}
+
+#[tokio::test]
+async fn a_result_by_its_schema() {
+    let hub = Hub::new();
+    let mut def = command(&["cat"]);
+    def.output_schema = Some(json!({"type": "object"}));
+    let print = hub.inspect(&def).await.unwrap();
+    let args = json!({"x": "y".repeat(300_000)});
+    let reply = hub.call(&def, &print, args.clone()).await.unwrap();
+    assert_eq!((reply.data, reply.exit_code), (args, Some(0)));
+}

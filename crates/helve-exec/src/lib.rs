@@ -1,0 +1,31 @@
+//! Where tools run that are not part of Helve.
+//!
+//! [`HostExecutor`] runs a program on this machine. It starts what the definition
+//! names and nothing else: the arguments of a call are data, never words of a
+//! command line.
+//!
+//! - *No shell.* A program is started by its path with the elements of `command`;
+//!   an argument fills at most one of them, and never the first.
+//! - *What was registered is what runs.* The programs are hashed when a tool is
+//!   registered and looked at again right before each start.
+//! - *Nothing is inherited.* No variable, no descriptor but the three standard ones.
+//! - *Nothing is left behind.* Whatever stays in the program's process group is
+//!   gone when the run is over.
+//!
+//! Nothing here decides who may run what: without a permit of the kernel, nothing runs.
+
+#![cfg(unix)]
+
+mod argv;
+mod capture;
+mod environment;
+mod group;
+mod hashes;
+mod host;
+mod outcome;
+mod place;
+mod process;
+mod program;
+mod settings;
+
+pub use host::HostExecutor;

@@ -1,0 +1,240 @@
+//! One program, from its start to the last of its children.
+//!
+//! Input is written while output is read, so that neither waits for the other. The
+//! program may leave its input unread and close its output early. When it has
+//! ended, whoever is left in its group gets a moment to finish, then is killed: a
+//! child in the background holds up no run.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use helve_kernel::{Stream, ToolError};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::process::ChildStdin;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::capture::{Capture, KEPT, MOST, Output};
+use crate::group::Group;
+
+/// The most that is read at once.
+const CHUNK: usize = 32 * 1024;
+
+/// How much of each stream goes into the log.
+const LOGGED: usize = 4 * 1024 * 1024;
+
+/// How long after the program's end its children may hold its output open.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// What is still taken from a pipe when nobody should write to it any more: the
+/// most that a pipe can hold.
+const LEFT: usize = 1024 * 1024;
+
+/// What is started.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Spec {
+    /// The program's real path.
+    pub(crate) program: PathBuf,
+    /// What it is told that its name is.
+    pub(crate) name: String,
+    /// The elements after the name.
+    pub(crate) args: Vec<String>,
+    /// All variables that it sees; of two with one name, the later.
+    pub(crate) env: Vec<(String, String)>,
+    /// Where it runs.
+    pub(crate) cwd: PathBuf,
+    /// What it can read.
+    pub(crate) input: Vec<u8>,
+    /// How much of its standard output is kept in memory.
+    pub(crate) keep: usize,
+    /// Where more than that goes.
+    pub(crate) artifacts: Option<PathBuf>,
+    /// How long it may take to end when it is told to.
+    pub(crate) grace: Duration,
+}
+
+/// Where output goes as it comes.
+#[async_trait]
+pub(crate) trait Sink: Send + Sync {
+    /// Takes a piece.
+    async fn log(&self, stream: Stream, bytes: Vec<u8>);
+}
+
+/// What came of a program that ended by itself.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    /// How it ended.
+    pub(crate) status: ExitStatus,
+    /// What it wrote to standard output.
+    pub(crate) stdout: Output,
+    /// What it wrote to standard error.
+    pub(crate) stderr: Output,
+}
+
+/// What has happened, for those who wait for it.
+#[derive(Debug, Default)]
+struct Signals {
+    /// The program has ended.
+    ended: CancellationToken,
+    /// Nobody holds its output any more.
+    closed: CancellationToken,
+    /// It wrote more than it may.
+    endless: CancellationToken,
+    /// Everything that still wrote was killed.
+    over: CancellationToken,
+}
+
+/// Runs a program. Where `stop` is cancelled first, it is ended and that is an error.
+pub(crate) async fn run(
+    spec: Spec,
+    sink: &dyn Sink,
+    stop: &CancellationToken,
+) -> Result<Finished, ToolError> {
+    if stop.is_cancelled() {
+        return Err(ToolError::timeout("stopped before it was started"));
+    }
+    let mut group = Group::start(&spec).map_err(|e| not_started(&spec, &e))?;
+    let Some((stdin, stdout, stderr)) = group.pipes() else {
+        return Err(ToolError::internal("the program has no standard streams"));
+    };
+    let folder = &spec.artifacts;
+    let mut out = Capture::new(Stream::Stdout, spec.keep, folder.clone());
+    let mut err = Capture::new(Stream::Stderr, KEPT, folder.clone());
+    let signals = Signals::default();
+
+    let flow = async {
+        tokio::join!(
+            feed(stdin, &spec.input, &signals),
+            pump(stdout, Log::of(Stream::Stdout, sink), &mut out, &signals),
+            pump(stderr, Log::of(Stream::Stderr, sink), &mut err, &signals),
+        );
+        signals.closed.cancel();
+    };
+    let life = async {
+        let stopped = tokio::select! {
+            biased;
+            () = group.ended() => false,
+            () = signals.endless.cancelled() => true,
+            () = stop.cancelled() => true,
+        };
+        if stopped {
+            group.stop(spec.grace).await;
+        }
+        signals.ended.cancel();
+        let _ = timeout(LINGER, signals.closed.cancelled()).await;
+        group.kill();
+        signals.over.cancel();
+        stopped
+    };
+    let ((), stopped) = tokio::join!(flow, life);
+
+    let status = group.reap().await?;
+    let (stdout, stderr) = (out.finish().await, err.finish().await);
+    if signals.endless.is_cancelled() {
+        let problem = format!("its output did not end: more than {MOST} bytes on one stream");
+        return Err(ToolError::internal(problem)
+            .with_hint("let the program write less, or into a file; it was stopped"));
+    }
+    if stopped {
+        return Err(ToolError::timeout(
+            "stopped before it ended; whether it took effect is unknown",
+        ));
+    }
+    Ok(Finished {
+        status,
+        stdout,
+        stderr,
+    })
+}
+
+/// Writes the input. Who does not read it, does not: that is no error.
+async fn feed(mut pipe: ChildStdin, input: &[u8], signals: &Signals) {
+    tokio::select! {
+        _ = pipe.write_all(input) => {}
+        () = signals.ended.cancelled() => {}
+    }
+}
+
+/// Reads a stream to its end, or until nobody should write to it any more.
+async fn pump(
+    mut pipe: impl AsyncRead + Unpin,
+    mut log: Log<'_>,
+    capture: &mut Capture,
+    signals: &Signals,
+) {
+    let mut buffer = vec![0; CHUNK];
+    let mut left = LEFT;
+    while left > 0 {
+        let read = tokio::select! {
+            biased;
+            read = pipe.read(&mut buffer) => read.unwrap_or(0),
+            () = signals.over.cancelled() => 0,
+        };
+        if read == 0 {
+            return;
+        }
+        let bytes = &buffer[..read];
+        let taken = capture.push(bytes).await;
+        log.push(bytes).await;
+        if taken.is_err() {
+            signals.endless.cancel();
+            return;
+        }
+        if signals.over.is_cancelled() {
+            left = left.saturating_sub(read);
+        }
+    }
+}
+
+/// The log of one stream, up to its limit.
+struct Log<'s> {
+    stream: Stream,
+    sink: &'s dyn Sink,
+    room: usize,
+    cut: bool,
+}
+
+impl<'s> Log<'s> {
+    fn of(stream: Stream, sink: &'s dyn Sink) -> Self {
+        Self {
+            stream,
+            sink,
+            room: LOGGED,
+            cut: false,
+        }
+    }
+
+    async fn push(&mut self, bytes: &[u8]) {
+        let (bytes, rest) = bytes.split_at(bytes.len().min(self.room));
+        self.room -= bytes.len();
+        if !bytes.is_empty() {
+            self.sink.log(self.stream, bytes.to_owned()).await;
+        }
+        if !rest.is_empty() && !self.cut {
+            self.cut = true;
+            let stream = self.stream.as_str();
+            let notice = format!("\n… the log has no more than {LOGGED} bytes of {stream} …\n");
+            self.sink.log(Stream::Stderr, notice.into_bytes()).await;
+        }
+    }
+}
+
+fn not_started(spec: &Spec, error: &io::Error) -> ToolError {
+    let problem = format!("`{}` could not be started: {error}", spec.program.display());
+    match error.kind() {
+        io::ErrorKind::ArgumentListTooLong => ToolError::validation(problem)
+            .with_hint("the arguments are too long together for a command line"),
+        io::ErrorKind::WouldBlock
+        | io::ErrorKind::OutOfMemory
+        | io::ErrorKind::ExecutableFileBusy
+        | io::ErrorKind::ResourceBusy => ToolError::transient(problem),
+        _ => ToolError::dependency(problem)
+            .with_hint("a script needs the interpreter that its first line names, a binary one of this machine's kind"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

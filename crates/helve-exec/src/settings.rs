@@ -1,0 +1,124 @@
+//! What a definition says about a program on this machine.
+//!
+//! Everything that can be known to be wrong without looking at the disk is found
+//! here, and nothing that a definition asks for is passed over in silence: what
+//! this build cannot do yet is refused.
+
+use helve_core::ToolDef;
+use helve_core::def::ExecutorKind;
+use helve_core::marked::{Mark, marked};
+use helve_kernel::ToolError;
+use serde_json::{Map, Value};
+
+use crate::argv::Template;
+use crate::environment;
+
+/// The settings of a host tool.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Settings {
+    /// What is started.
+    pub(crate) command: Template,
+    /// Where, from the workspace; without it, the workspace itself.
+    pub(crate) cwd: Option<String>,
+    /// The variables that it sets.
+    pub(crate) env: Vec<(String, String)>,
+}
+
+impl Settings {
+    /// Reads and checks the settings of a definition.
+    pub(crate) fn of(def: &ToolDef) -> Result<Self, ToolError> {
+        let Some(executor) = &def.executor else {
+            return Err(ToolError::validation("the definition has no `executor`"));
+        };
+        if executor.kind != ExecutorKind::Host {
+            let kind = executor.kind.as_str();
+            let problem = format!("the executor `host` cannot run a tool of type `{kind}`");
+            return Err(ToolError::validation(problem));
+        }
+        let mut command = None;
+        let mut cwd = None;
+        let mut env = Vec::new();
+        for (name, value) in &executor.settings {
+            match (name.as_str(), value) {
+                ("command", Value::Array(list)) => command = Some(words(list)?),
+                ("cwd", Value::String(path)) => cwd = Some(path.clone()),
+                ("env", Value::Object(table)) => {
+                    for (name, value) in table {
+                        let Value::String(value) = value else {
+                            return Err(wrong(&format!("env.{name}")));
+                        };
+                        env.push((name.clone(), value.clone()));
+                    }
+                }
+                ("network", Value::Bool(true)) => {}
+                ("network", Value::Bool(false)) => {
+                    return Err(unsupported("`network = false`", "leave it out"));
+                }
+                ("user", _) => {
+                    return Err(unsupported(
+                        "`user`",
+                        "leave it out: the program runs as the user of Helve",
+                    ));
+                }
+                _ => return Err(wrong(name)),
+            }
+        }
+        let settings = Self {
+            command: Template::parse(command.unwrap_or_default())?,
+            cwd,
+            env,
+        };
+        let properties = properties(def);
+        settings.command.check(&properties)?;
+        refuse_secrets(def, &settings.command)?;
+        environment::check(&settings.env, &properties)?;
+        Ok(settings)
+    }
+}
+
+/// The arguments that a definition names.
+pub(crate) fn properties(def: &ToolDef) -> Vec<&str> {
+    let table = def
+        .input_schema
+        .get("properties")
+        .and_then(Value::as_object);
+    let names = table.into_iter().flat_map(|table| table.keys());
+    names.map(String::as_str).collect()
+}
+
+/// Every user of the machine can read a command line.
+fn refuse_secrets(def: &ToolDef, command: &Template) -> Result<(), ToolError> {
+    let args: Map<String, Value> = command
+        .placeholders()
+        .map(|name| (name.to_owned(), Value::from("")))
+        .collect();
+    let Some(secret) = marked(&def.input_schema, &args, Mark::Secret)
+        .into_iter()
+        .next()
+    else {
+        return Ok(());
+    };
+    let name = secret.pointer.trim_start_matches('/');
+    Err(ToolError::validation(format!(
+        "`command` has `{{{name}}}`, which is secret: everybody on the machine could read it"
+    ))
+    .with_hint("let the program read it from its `ARG_…` variable or from standard input"))
+}
+
+fn words(list: &[Value]) -> Result<Vec<&str>, ToolError> {
+    let words = list.iter().map(|word| word.as_str());
+    words
+        .map(|word| word.ok_or_else(|| wrong("command")))
+        .collect()
+}
+
+fn wrong(setting: &str) -> ToolError {
+    ToolError::validation(format!(
+        "the setting `{setting}` of the executor is unknown or of the wrong type"
+    ))
+    .with_hint("`helve check` tells what it can be")
+}
+
+fn unsupported(what: &str, hint: &str) -> ToolError {
+    ToolError::validation(format!("{what} is not supported by this build yet")).with_hint(hint)
+}

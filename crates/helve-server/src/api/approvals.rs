@@ -1,0 +1,90 @@
+//! `/approvals`: what waits for people, and what they say.
+
+use axum::extract::{Path, State};
+use helve_kernel::{Approval, ApprovalId, ApprovalState, Permission, Principal, Verdict};
+
+use super::{Given, kept, may_see, ok};
+use crate::guard::Caller;
+use crate::input::{Body, Query};
+use crate::problem::Problem;
+use crate::{Hub, view};
+
+pub(crate) async fn list(State(hub): State<Hub>, Caller(who): Caller, query: Query) -> Given {
+    let limit = query.limit()?;
+    let state = query.read("state", "a state of an approval", ApprovalState::parse)?;
+    let mut before = query.read("cursor", "what `next` said", ApprovalId::parse)?;
+    let store = hub.kernel().store();
+    let mut found: Vec<Approval> = Vec::new();
+    // Those that the caller may not see leave no gaps in a page.
+    loop {
+        let page = store.approvals(state, before.clone(), limit + 1).await;
+        let page = page.map_err(|e| kept(&e))?;
+        let whole = page.len() > limit;
+        before = page.last().map(|a| a.id.clone());
+        found.extend(page.into_iter().filter(|a| visible(&who, a)));
+        if !whole || found.len() > limit {
+            break;
+        }
+    }
+    let more = found.len() > limit;
+    found.truncate(limit);
+    let next = found.last().filter(|_| more).map(|a| a.id.to_string());
+    ok(&view::page(
+        found.iter().map(view::approval).collect(),
+        next,
+    ))
+}
+
+fn visible(who: &Principal, approval: &Approval) -> bool {
+    let decides = who.may(Permission::ApprovalDecide) && who.reaches(&approval.tool);
+    decides || may_see(who, &approval.requester, approval.under.as_deref())
+}
+
+async fn seen(hub: &Hub, who: &Principal, id: &str) -> Result<Approval, Problem> {
+    let parsed = ApprovalId::parse(id).ok_or_else(|| Problem::not_found(id))?;
+    let approval = hub.kernel().approval(&parsed).await?;
+    match visible(who, &approval) {
+        true => Ok(approval),
+        false => Err(Problem::not_found(id)),
+    }
+}
+
+pub(crate) async fn show(
+    State(hub): State<Hub>,
+    Caller(who): Caller,
+    Path(id): Path<String>,
+) -> Given {
+    ok(&view::approval(&seen(&hub, &who, &id).await?))
+}
+
+pub(crate) async fn approve(
+    State(hub): State<Hub>,
+    Caller(who): Caller,
+    Path(id): Path<String>,
+    body: Body,
+) -> Given {
+    decide(&hub, &who, &id, Verdict::Approve, &body).await
+}
+
+pub(crate) async fn deny(
+    State(hub): State<Hub>,
+    Caller(who): Caller,
+    Path(id): Path<String>,
+    body: Body,
+) -> Given {
+    decide(&hub, &who, &id, Verdict::Deny, &body).await
+}
+
+async fn decide(hub: &Hub, who: &Principal, id: &str, verdict: Verdict, body: &Body) -> Given {
+    body.only(&["reason"])?;
+    let reason = body.text("reason")?;
+    if reason.as_ref().is_some_and(|r| r.chars().count() > 1000) {
+        return Err(Problem::invalid("`reason` has more than 1,000 characters"));
+    }
+    let approval = seen(hub, who, id).await?;
+    let approval = hub
+        .kernel()
+        .decide(who, &approval.id, verdict, reason)
+        .await?;
+    ok(&view::approval(&approval))
+}

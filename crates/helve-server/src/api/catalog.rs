@@ -1,0 +1,95 @@
+//! `/catalog` and `/policy`: what an agent sees, and what the rules say.
+
+use axum::extract::State;
+use helve_core::ToolDef;
+use helve_core::catalog::catalog;
+use helve_core::policy::{self, Call};
+use serde_json::{Map, Value, json};
+
+use super::tools::seen;
+use super::{Given, ok};
+use crate::Hub;
+use crate::guard::Caller;
+use crate::input::{Body, Query};
+use crate::problem::Problem;
+
+/// The budget of a catalog where nothing is said.
+const BUDGET: usize = 4000;
+
+pub(crate) async fn show(State(hub): State<Hub>, Caller(who): Caller, query: Query) -> Given {
+    let number = |text: &str| text.parse().ok().filter(|n| (1..=1_000_000).contains(n));
+    let budget = query.read("budget", "a number of tokens, at most a million", number)?;
+    let tools = hub.kernel().tools();
+    let shown: Vec<&ToolDef> = tools
+        .iter()
+        .filter(|e| e.enabled && who.reaches(e.def.name.as_str()))
+        .map(|e| &*e.def)
+        .collect();
+    let made = catalog(&shown, budget.unwrap_or(BUDGET));
+    ok(&json!(made.map_err(|e| Problem::invalid(e.to_string()))?))
+}
+
+pub(crate) async fn policy(State(hub): State<Hub>, Caller(who): Caller, query: Query) -> Given {
+    let kernel = hub.kernel();
+    let mut principals: Vec<String> = vec![who.owner.clone()];
+    let now = kernel.now();
+    let tokens = kernel.tokens(&who).await?;
+    principals.extend(
+        tokens
+            .iter()
+            .filter(|t| t.is_live(now))
+            .map(|t| t.owner.clone()),
+    );
+    principals.extend(query.get("principal").map(str::to_owned));
+    principals.sort();
+    principals.dedup();
+    let tools = kernel.tools();
+    let tools: Vec<(&str, _)> = tools
+        .iter()
+        .map(|e| (e.def.name.as_str(), e.def.risk))
+        .collect();
+    let principals: Vec<&str> = principals.iter().map(String::as_str).collect();
+    let rules = kernel.policy();
+    let table = policy::table(&rules, &principals, &tools);
+    ok(&json!({"rules": rules.rules().len(), "table": table.to_value(), "text": table.to_string()}))
+}
+
+pub(crate) async fn explain(State(hub): State<Hub>, Caller(who): Caller, body: Body) -> Given {
+    body.only(&["tool", "args", "principal"])?;
+    let tool = body
+        .text("tool")?
+        .ok_or_else(|| Problem::invalid("`tool` is missing"))?;
+    let entry = seen(&hub, &who, &tool)?;
+    let empty = Map::new();
+    let args = match body.0.get("args") {
+        None | Some(Value::Null) => &empty,
+        Some(Value::Object(args)) => args,
+        Some(_) => return Err(Problem::invalid("`args` must be an object")),
+    };
+    let principal = body.text("principal")?.unwrap_or_else(|| who.owner.clone());
+    let explained = hub.kernel().policy().explain(&Call {
+        tool: entry.def.name.as_str(),
+        risk: entry.def.risk,
+        principal: &principal,
+        args,
+    });
+    let decision = &explained.decision;
+    let rules = explained.rules.iter().map(|r| {
+        json!({
+            "number": r.number,
+            "effect": r.effect.as_str(),
+            "matched": r.matched,
+            "why_not": r.why_not,
+        })
+    });
+    ok(&json!({
+        "tool": entry.def.name.as_str(),
+        "risk": entry.def.risk.map(|r| r.as_str()),
+        "principal": principal,
+        "effect": decision.effect.as_str(),
+        "rule": decision.rule,
+        "reason": decision.reason,
+        "approvals": decision.approvals,
+        "rules": rules.collect::<Vec<_>>(),
+    }))
+}

@@ -1,0 +1,125 @@
+//! The front doors of a hub that speak HTTP.
+//!
+//! Every request goes through [`guard`]: the host it was sent to, the page it came
+//! from, who sent it and whether they may, all of it out of one table of routes
+//! ([`routes`]). The same table writes the OpenAPI document, so that what is
+//! documented is what is there.
+//!
+//! Nothing here holds SQL or decides policy.
+
+mod api;
+mod guard;
+mod input;
+mod metrics;
+mod openapi;
+mod page;
+mod problem;
+mod rate;
+mod routes;
+mod schemas;
+mod stream;
+mod view;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use helve_kernel::{Answer, Call, Kernel};
+use tokio_util::sync::CancellationToken;
+
+use metrics::Metrics;
+use rate::Rates;
+
+pub use openapi::document as openapi_document;
+
+/// How a server behaves.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The names by which it may be asked for, with their ports: what a `Host`
+    /// header may say. A page elsewhere that found its way to this address says another.
+    pub hosts: Vec<String>,
+    /// The most bytes of a request.
+    pub body_limit: usize,
+    /// How many requests a token may make in a second, for long.
+    pub rate: u32,
+    /// How many it may make at once.
+    pub burst: u32,
+    /// How long an ended stream of logs is kept open for more.
+    pub keep_alive: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            hosts: Vec::new(),
+            body_limit: 1024 * 1024,
+            rate: 200,
+            burst: 400,
+            keep_alive: Duration::from_secs(15),
+        }
+    }
+}
+
+/// A hub, as the front doors see it. A clone is the same hub.
+#[derive(Clone)]
+pub struct Hub(Arc<Inner>);
+
+struct Inner {
+    kernel: Kernel,
+    settings: Settings,
+    metrics: Metrics,
+    rates: Rates,
+    closing: CancellationToken,
+}
+
+impl Hub {
+    /// Puts doors around a kernel.
+    pub fn new(kernel: Kernel, settings: Settings) -> Self {
+        let rates = Rates::new(settings.rate, settings.burst);
+        Self(Arc::new(Inner {
+            kernel,
+            settings,
+            metrics: Metrics::default(),
+            rates,
+            closing: CancellationToken::new(),
+        }))
+    }
+
+    /// The kernel.
+    pub fn kernel(&self) -> &Kernel {
+        &self.0.kernel
+    }
+
+    /// Ends every open stream, so that the server can stop.
+    pub fn close(&self) {
+        self.0.closing.cancel();
+    }
+
+    /// All routes.
+    pub fn router(&self) -> Router {
+        routes::router(self)
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.0.settings
+    }
+
+    pub(crate) fn metrics(&self) -> &Metrics {
+        &self.0.metrics
+    }
+
+    pub(crate) fn rates(&self) -> &Rates {
+        &self.0.rates
+    }
+
+    pub(crate) fn closing(&self) -> &CancellationToken {
+        &self.0.closing
+    }
+
+    /// A call, counted.
+    pub(crate) async fn call(&self, call: Call) -> Answer {
+        let answer = self.kernel().call(call).await;
+        self.metrics().called(&answer);
+        answer
+    }
+}

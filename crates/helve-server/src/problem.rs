@@ -1,0 +1,110 @@
+//! What goes wrong, as RFC 9457 problem details: the one place where an error
+//! becomes a status.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use helve_kernel::{ErrorKind, ToolError};
+use serde_json::{Value, json};
+
+/// A request that was not done.
+#[derive(Debug, Clone)]
+pub(crate) struct Problem {
+    pub(crate) status: StatusCode,
+    pub(crate) kind: &'static str,
+    pub(crate) detail: String,
+    pub(crate) hint: Option<String>,
+    /// What is wrong in particular, where it is more than one thing.
+    pub(crate) errors: Vec<Value>,
+    pub(crate) retry_after: Option<u64>,
+}
+
+impl Problem {
+    pub(crate) fn new(status: StatusCode, kind: &'static str, detail: impl Into<String>) -> Self {
+        Self {
+            status,
+            kind,
+            detail: detail.into(),
+            hint: None,
+            errors: Vec::new(),
+            retry_after: None,
+        }
+    }
+
+    pub(crate) fn bad_request(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "bad_request", detail)
+    }
+
+    pub(crate) fn invalid(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "validation", detail)
+    }
+
+    pub(crate) fn not_found(what: &str) -> Self {
+        let shown: String = what.chars().take(128).collect();
+        let detail = format!("there is no `{}`", shown.escape_debug());
+        Self::new(StatusCode::NOT_FOUND, "not_found", detail)
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    fn to_value(&self) -> Value {
+        let mut value = json!({
+            "type": format!("urn:helve:problem:{}", self.kind),
+            "title": self.status.canonical_reason().unwrap_or("Error"),
+            "status": self.status.as_u16(),
+            "detail": self.detail,
+        });
+        if let Some(hint) = &self.hint {
+            value["hint"] = hint.as_str().into();
+        }
+        if !self.errors.is_empty() {
+            value["errors"] = Value::Array(self.errors.clone());
+        }
+        value
+    }
+}
+
+impl From<ToolError> for Problem {
+    fn from(error: ToolError) -> Self {
+        let status = match error.kind {
+            ErrorKind::NotFound => StatusCode::NOT_FOUND,
+            ErrorKind::Validation => StatusCode::UNPROCESSABLE_ENTITY,
+            ErrorKind::Permission | ErrorKind::Denied => StatusCode::FORBIDDEN,
+            ErrorKind::Timeout => StatusCode::GATEWAY_TIMEOUT,
+            ErrorKind::Transient | ErrorKind::Dependency => StatusCode::SERVICE_UNAVAILABLE,
+            ErrorKind::Conflict => StatusCode::CONFLICT,
+            ErrorKind::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        Self {
+            hint: error.hint,
+            ..Self::new(status, error.kind.as_str(), error.message)
+        }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let mut response = (self.status, self.to_value().to_string()).into_response();
+        let headers = response.headers_mut();
+        let kind = HeaderValue::from_static("application/problem+json");
+        headers.insert(header::CONTENT_TYPE, kind);
+        if self.status == StatusCode::UNAUTHORIZED {
+            let scheme = HeaderValue::from_static("Bearer realm=\"helve\"");
+            headers.insert(header::WWW_AUTHENTICATE, scheme);
+        }
+        if let Some(seconds) = self.retry_after {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response
+    }
+}
+
+/// JSON with a status.
+pub(crate) fn json_response(status: StatusCode, value: &Value) -> Response {
+    let mut response = (status, value.to_string()).into_response();
+    let kind = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    response
+}

@@ -1,0 +1,147 @@
+//! What is kept, as it is shown.
+
+use helve_core::audit::Entry as AuditEntry;
+use helve_kernel::store::Version;
+use helve_kernel::{Approval, Chunk, Entry, Notice, Outcome, Principal, Run, Token, run_answer};
+use serde_json::{Value, json};
+
+pub(crate) fn tool(entry: &Entry) -> Value {
+    json!({
+        "id": entry.def.name.as_str(),
+        "version": entry.version.to_string(),
+        "hash": entry.hash.to_string(),
+        "enabled": entry.enabled,
+        "source": entry.source,
+        "definition": entry.def.to_value(),
+    })
+}
+
+pub(crate) fn registered(outcome: &Outcome) -> Value {
+    json!({
+        "tool": tool(&outcome.entry),
+        "changed": outcome.changed,
+        "warnings": outcome.warnings,
+    })
+}
+
+pub(crate) fn version(version: &Version, current: &Entry) -> Value {
+    json!({
+        "version": version.version.to_string(),
+        "hash": version.hash.to_string(),
+        "by": version.by,
+        "at": version.at.to_string(),
+        "why": version.why,
+        "current": version.hash == current.hash && version.version == current.version,
+        "definition": version.definition,
+    })
+}
+
+pub(crate) fn run(run: &Run) -> Value {
+    json!({
+        "id": run.id.as_str(),
+        "tool": run.tool,
+        "version": run.version,
+        "owner": run.owner,
+        "under": run.under,
+        "agent": run.agent,
+        "state": run.state.as_str(),
+        "args": run.args,
+        "created": run.created.to_string(),
+        "started": run.started.map(|at| at.to_string()),
+        "ended": run.ended.map(|at| at.to_string()),
+        "approval_id": run.approval.as_ref().map(|a| a.as_str()),
+        "exit_code": run.exit_code,
+    })
+}
+
+pub(crate) fn run_with_answer(kept: &Run) -> Value {
+    let mut value = run(kept);
+    let over = kept.state.is_over() || kept.answer.is_some();
+    value["answer"] = if over { run_answer(kept) } else { Value::Null };
+    value
+}
+
+pub(crate) fn approval(approval: &Approval) -> Value {
+    let decisions = approval.decisions.iter().map(|d| {
+        json!({
+            "by": d.by,
+            "verdict": d.verdict.as_str(),
+            "reason": d.reason,
+            "at": d.at.to_string(),
+        })
+    });
+    let (notice, why) = match &approval.notice {
+        Notice::None => ("none", None),
+        Notice::Waiting => ("waiting", None),
+        Notice::Sent => ("sent", None),
+        Notice::Failed(why) => ("failed", Some(why)),
+    };
+    json!({
+        "id": approval.id.as_str(),
+        "run_id": approval.run.as_str(),
+        "state": approval.state.as_str(),
+        "tool": approval.tool,
+        "version": approval.version,
+        "args": approval.args,
+        "requester": approval.requester,
+        "under": approval.under,
+        "reason": approval.reason,
+        "needed": approval.needed,
+        "decisions": decisions.collect::<Vec<_>>(),
+        "created": approval.created.to_string(),
+        "expires": approval.expires.to_string(),
+        "bound": approval.bound.to_string(),
+        "notice": {"state": notice, "why": why},
+    })
+}
+
+pub(crate) fn token(token: &Token) -> Value {
+    json!({
+        "id": token.id.as_str(),
+        "name": token.name,
+        "kind": token.kind.as_str(),
+        "owner": token.owner,
+        "under": token.under,
+        "permissions": token.permissions.iter().map(|p| p.as_str()).collect::<Vec<_>>(),
+        "scopes": token.scopes,
+        "max_risk": token.max_risk.as_str(),
+        "created": token.created.to_string(),
+        "created_by": token.created_by,
+        "expires": token.expires.map(|at| at.to_string()),
+        "revoked": token.revoked.map(|at| at.to_string()),
+    })
+}
+
+pub(crate) fn principal(who: &Principal) -> Value {
+    json!({
+        "owner": who.owner,
+        "kind": who.kind.as_str(),
+        "under": who.under,
+        "token_id": who.token.as_ref().map(|t| t.as_str()),
+        "permissions": who.permissions.iter().map(|p| p.as_str()).collect::<Vec<_>>(),
+        "scopes": who.scopes.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "max_risk": who.max_risk.as_str(),
+    })
+}
+
+pub(crate) fn entry(entry: &AuditEntry) -> Value {
+    json!({
+        "seq": entry.seq,
+        "hash": entry.hash.to_string(),
+        "record": entry.record,
+    })
+}
+
+pub(crate) fn chunk(chunk: &Chunk, text: &str) -> Value {
+    json!({
+        "seq": chunk.seq,
+        "stream": chunk.stream.as_str(),
+        "at": chunk.at.to_string(),
+        "text": text,
+    })
+}
+
+/// A page: its items, and where the next begins.
+pub(crate) fn page(items: Vec<Value>, next: Option<String>) -> Value {
+    json!({"items": items, "next": next})
+}

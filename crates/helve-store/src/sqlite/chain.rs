@@ -1,0 +1,123 @@
+//! The record: how entries are written, read and checked.
+
+use helve_core::audit::{Entry, Hash, Head, canonical};
+use helve_kernel::store::{AuditFilter, Record};
+use rusqlite::{Connection, Row, params};
+
+use super::failure::Failure;
+use super::row::{self, Query, change, count, number, shallow};
+use super::writer::Tx;
+
+/// How many entries are verified at every start. The whole chain is for `audit
+/// verify`: a start must not take longer the longer a hub has lived.
+const TAIL: u64 = 1_000;
+
+/// A record, ready to be written: what costs time is done by whoever asks, not by
+/// the writer for whom all wait.
+#[derive(Debug)]
+pub(super) struct Line {
+    at: i64,
+    event: &'static str,
+    actor: String,
+    resource: String,
+    text: String,
+}
+
+impl Line {
+    pub(super) fn new(record: Record) -> Result<Self, Failure> {
+        let value = record.to_value();
+        shallow(&value)?;
+        let text =
+            String::from_utf8(canonical(&value)?).map_err(|e| Failure::Refused(e.to_string()))?;
+        Ok(Self {
+            at: record.at.0,
+            event: record.event,
+            actor: record.actor,
+            resource: record.resource,
+            text,
+        })
+    }
+}
+
+impl Tx<'_> {
+    /// Adds an entry to the record.
+    pub(super) fn append(&mut self, line: &Line) -> Result<(), Failure> {
+        let head = self.head.after(line.text.as_bytes());
+        change(
+            self.conn,
+            "INSERT INTO audit (seq, at, event, actor, resource, hash, record)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            params![
+                number(head.seq),
+                line.at,
+                line.event,
+                line.actor,
+                line.resource,
+                head.hash.as_bytes(),
+                line.text
+            ],
+        )?;
+        self.head = head;
+        Ok(())
+    }
+}
+
+pub(super) fn entries(
+    conn: &Connection,
+    filter: AuditFilter,
+    limit: usize,
+) -> Result<Vec<Entry>, Failure> {
+    Query::new("SELECT seq, hash, record FROM audit")
+        .and("seq > ?", Some(number(filter.after)))
+        .and("resource = ?", filter.resource)
+        .and("actor = ?", filter.actor)
+        .and("event = ?", filter.event)
+        .and("at >= ?", filter.since.map(|at| at.0))
+        .and("at < ?", filter.until.map(|at| at.0))
+        .rows(conn, "seq", limit, |row| {
+            Ok(Entry {
+                seq: count(row, "seq")?,
+                record: row::value(row, "record")?,
+                hash: row::hash(row, "hash")?,
+            })
+        })
+}
+
+/// Where the chain stands.
+pub(super) fn head(conn: &Connection) -> Result<Head, Failure> {
+    let sql = "SELECT seq, hash FROM audit ORDER BY seq DESC LIMIT 1";
+    Ok(row::row(conn, sql, params![], to_head)?.unwrap_or(Head::START))
+}
+
+/// Where the chain stands, where its last entries follow from each other.
+pub(super) fn verified_head(conn: &Connection) -> Result<Head, Failure> {
+    let last = head(conn)?;
+    let before = last.seq.saturating_sub(TAIL);
+    let sql = "SELECT seq, hash FROM audit WHERE seq = ?1";
+    let mut found = match before {
+        0 => Head::START,
+        seq => row::row(conn, sql, params![number(seq)], to_head)?
+            .ok_or_else(|| Failure::Broken(format!("entry {seq} of the audit is missing")))?,
+    };
+    let mut statement =
+        conn.prepare("SELECT seq, hash, record FROM audit WHERE seq > ?1 ORDER BY seq")?;
+    let mut rows = statement.query([number(before)])?;
+    while let Some(row) = rows.next()? {
+        let text = row.get_ref("record")?.as_str();
+        let text = text.map_err(|e| row::broken("record", &e))?;
+        let next = found.after(text.as_bytes());
+        if to_head(row)? != next {
+            let seq = next.seq;
+            let why = format!("entry {seq} of the audit was changed, or one before it");
+            return Err(Failure::Broken(why));
+        }
+        found = next;
+    }
+    Ok(found)
+}
+
+fn to_head(row: &Row<'_>) -> Result<Head, Failure> {
+    let hash: Hash = row::hash(row, "hash")?;
+    let seq = count(row, "seq")?;
+    Ok(Head { seq, hash })
+}

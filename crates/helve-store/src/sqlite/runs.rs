@@ -1,0 +1,235 @@
+//! Runs, the keys that lead to them, and what they wrote.
+
+use helve_core::audit::Hash;
+use helve_kernel::store::{IdempotencyKey, Move, Opened, RunFilter};
+use helve_kernel::{Approval, ApprovalId, At, Chunk, Run, RunId, RunState, Stream};
+use rusqlite::{Connection, Row, params};
+
+use super::approvals::{self, NewApproval};
+use super::chain::Line;
+use super::failure::Failure;
+use super::row::{
+    self, Query, at, change, count, hash, json, maybe_at, maybe_value, number, rows, value, word,
+};
+use super::writer::Tx;
+
+/// A run, ready to be written.
+pub(super) struct NewRun {
+    run: Run,
+    args: String,
+    answer: Option<String>,
+    approval: Option<NewApproval>,
+    key: Option<IdempotencyKey>,
+}
+
+impl NewRun {
+    pub(super) fn new(
+        run: Run,
+        approval: Option<Approval>,
+        key: Option<IdempotencyKey>,
+    ) -> Result<Self, Failure> {
+        Ok(Self {
+            args: json(&run.args)?,
+            answer: run.answer.as_ref().map(json).transpose()?,
+            approval: approval.map(NewApproval::new).transpose()?,
+            run,
+            key,
+        })
+    }
+}
+
+pub(super) fn open(tx: &mut Tx<'_>, new: &NewRun, line: &Line) -> Result<Opened, Failure> {
+    if let Some(key) = &new.key
+        && let Some((body, run)) = used(tx.conn, key)?
+    {
+        let same = body == key.body;
+        return Ok(if same {
+            Opened::Same(run)
+        } else {
+            Opened::KeyTaken
+        });
+    }
+    let run = &new.run;
+    change(
+        tx.conn,
+        "INSERT INTO runs (id, tool, version, version_hash, owner, under, agent, state,
+             created, started, ended, approval, exit_code, args, answer)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+        params![
+            run.id.as_str(),
+            run.tool,
+            run.version,
+            run.version_hash.as_bytes(),
+            run.owner,
+            run.under,
+            run.agent,
+            run.state.as_str(),
+            run.created.0,
+            run.started.map(|at| at.0),
+            run.ended.map(|at| at.0),
+            run.approval.as_ref().map(ApprovalId::as_str),
+            run.exit_code,
+            new.args,
+            new.answer
+        ],
+    )?;
+    if let Some(approval) = &new.approval {
+        approvals::insert(tx.conn, approval)?;
+    }
+    if let Some(key) = &new.key {
+        let sql = "INSERT INTO keys (owner, key, body, run) VALUES (?1, ?2, ?3, ?4)";
+        let body = key.body.as_bytes();
+        change(
+            tx.conn,
+            sql,
+            params![key.owner, key.key, body, run.id.as_str()],
+        )?;
+    }
+    tx.append(line)?;
+    Ok(Opened::New)
+}
+
+fn used(conn: &Connection, key: &IdempotencyKey) -> Result<Option<(Hash, RunId)>, Failure> {
+    let sql = "SELECT body, run FROM keys WHERE owner = ?1 AND key = ?2";
+    row::row(conn, sql, params![key.owner, key.key], |row| {
+        Ok((hash(row, "body")?, word(row, "run", RunId::parse)?))
+    })
+}
+
+/// Moves a run; its answer is given as JSON.
+pub(super) fn step(
+    tx: &mut Tx<'_>,
+    step: &Move,
+    answer: Option<&str>,
+    line: &Line,
+) -> Result<bool, Failure> {
+    let sql = "SELECT n, state, approval FROM runs WHERE id = ?1";
+    let found = row::row(tx.conn, sql, params![step.run.as_str()], |row| {
+        let n: i64 = row.get("n")?;
+        let approval: Option<String> = row.get("approval")?;
+        Ok((n, word(row, "state", RunState::parse)?, approval))
+    })?;
+    let Some((n, _, approval)) = found.filter(|(_, state, _)| step.from.contains(state)) else {
+        return Ok(false);
+    };
+    change(
+        tx.conn,
+        "UPDATE runs SET state = ?2, started = coalesce(started, ?3), ended = coalesce(ended, ?4),
+             exit_code = coalesce(?5, exit_code), answer = coalesce(?6, answer)
+         WHERE n = ?1",
+        params![
+            n,
+            step.to.as_str(),
+            (step.to == RunState::Running).then_some(step.at.0),
+            step.to.is_over().then_some(step.at.0),
+            step.exit_code,
+            answer
+        ],
+    )?;
+    if let Some((id, state)) = approval.zip(step.approval) {
+        approvals::close(tx.conn, &id, state)?;
+    }
+    tx.append(line)?;
+    Ok(true)
+}
+
+/// Sets a run running; `false` where there is none or it is over.
+pub(super) fn begin(conn: &Connection, id: &str, at: At) -> Result<bool, Failure> {
+    let sql = "SELECT state FROM runs WHERE id = ?1";
+    let state = row::row(conn, sql, params![id], |row| {
+        word(row, "state", RunState::parse)
+    })?;
+    if state.is_none_or(RunState::is_over) {
+        return Ok(false);
+    }
+    let sql = "UPDATE runs SET state = ?2, started = coalesce(started, ?3) WHERE id = ?1";
+    change(conn, sql, params![id, RunState::Running.as_str(), at.0])?;
+    Ok(true)
+}
+
+pub(super) fn get(conn: &Connection, id: &RunId) -> Result<Option<Run>, Failure> {
+    let sql = "SELECT * FROM runs WHERE id = ?1";
+    row::row(conn, sql, params![id.as_str()], to_run)
+}
+
+pub(super) fn list(
+    conn: &Connection,
+    filter: RunFilter,
+    limit: usize,
+) -> Result<Vec<Run>, Failure> {
+    // The condition of the index over those that are not over, word for word: it is
+    // used only where SQLite sees that it holds.
+    let open = "state = ? AND state IN ('queued', 'pending_approval', 'running', 'staged')";
+    let over = filter.state.is_some_and(RunState::is_over);
+    Query::new("SELECT * FROM runs")
+        .and("tool = ?", filter.tool)
+        .and(
+            if over { "state = ?" } else { open },
+            filter.state.map(|s| s.as_str().to_owned()),
+        )
+        .and("(owner = ? OR under = ?)", filter.owner)
+        .and("id < ?", filter.before.map(|id| id.as_str().to_owned()))
+        .rows(conn, "id DESC", limit, to_run)
+}
+
+fn to_run(row: &Row<'_>) -> Result<Run, Failure> {
+    let approval: Option<String> = row.get("approval")?;
+    let approval = approval.map(|_| word(row, "approval", ApprovalId::parse));
+    Ok(Run {
+        id: word(row, "id", RunId::parse)?,
+        tool: row.get("tool")?,
+        version: row.get("version")?,
+        version_hash: hash(row, "version_hash")?,
+        owner: row.get("owner")?,
+        under: row.get("under")?,
+        agent: row.get("agent")?,
+        state: word(row, "state", RunState::parse)?,
+        args: value(row, "args")?,
+        created: at(row, "created")?,
+        started: maybe_at(row, "started")?,
+        ended: maybe_at(row, "ended")?,
+        approval: approval.transpose()?,
+        exit_code: row.get("exit_code")?,
+        answer: maybe_value(row, "answer")?,
+    })
+}
+
+pub(super) fn append_chunks(
+    conn: &Connection,
+    run: &RunId,
+    chunks: &[Chunk],
+) -> Result<(), Failure> {
+    let sql = "INSERT INTO chunks (run, seq, stream, at, bytes) VALUES (?1, ?2, ?3, ?4, ?5)";
+    for chunk in chunks {
+        let (seq, stream) = (number(chunk.seq), chunk.stream.as_str());
+        change(
+            conn,
+            sql,
+            params![run.as_str(), seq, stream, chunk.at.0, chunk.bytes],
+        )?;
+    }
+    Ok(())
+}
+
+pub(super) fn chunks(
+    conn: &Connection,
+    run: &RunId,
+    after: u64,
+    limit: usize,
+) -> Result<Vec<Chunk>, Failure> {
+    let sql = "SELECT seq, stream, at, bytes FROM chunks
+               WHERE run = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3";
+    rows(
+        conn,
+        sql,
+        params![run.as_str(), number(after), number(limit)],
+        |row| {
+            Ok(Chunk {
+                seq: count(row, "seq")?,
+                stream: word(row, "stream", Stream::parse)?,
+                at: at(row, "at")?,
+                bytes: row.get("bytes")?,
+            })
+        },
+    )
+}

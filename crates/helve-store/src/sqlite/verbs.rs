@@ -1,0 +1,205 @@
+//! The verbs of a store, each sent to where it is done.
+//!
+//! What can be made ready (JSON, the canonical record) is made here, by whoever
+//! asks, so that the writer only writes.
+
+use async_trait::async_trait;
+use helve_core::audit::{Entry, Hash, Head};
+use helve_kernel::store::{
+    AuditFilter, Decided, IdempotencyKey, Move, Opened, Record, Registered, RunFilter, Version,
+};
+use helve_kernel::{
+    Approval, ApprovalId, ApprovalState, At, Chunk, Decision, Notice, Run, RunId, Store,
+    StoreError, Token, TokenId,
+};
+
+use super::chain::{self, Line};
+use super::runs::{self, NewRun};
+use super::tools::{self, NewVersion};
+use super::writer::Sync;
+use super::{SqliteStore, approvals, row, tokens};
+
+#[async_trait]
+impl Store for SqliteStore {
+    async fn tools(&self) -> Result<Vec<Registered>, StoreError> {
+        self.read(tools::list).await
+    }
+
+    async fn add_version(
+        &self,
+        version: Version,
+        source: String,
+        enabled: bool,
+        record: Record,
+    ) -> Result<bool, StoreError> {
+        let line = Line::new(record)?;
+        let new = NewVersion::new(version, source, enabled)?;
+        self.write(move |tx| tools::add(tx, &new, &line)).await
+    }
+
+    async fn versions(&self, tool: &str) -> Result<Vec<Version>, StoreError> {
+        let tool = tool.to_owned();
+        self.read(move |conn| tools::versions(conn, &tool)).await
+    }
+
+    async fn select_version(
+        &self,
+        tool: &str,
+        version: &semver::Version,
+        record: Record,
+    ) -> Result<bool, StoreError> {
+        let line = Line::new(record)?;
+        let (tool, version) = (tool.to_owned(), version.to_string());
+        self.write(move |tx| tools::select(tx, &tool, &version, &line))
+            .await
+    }
+
+    async fn set_enabled(
+        &self,
+        tool: &str,
+        enabled: bool,
+        record: Record,
+    ) -> Result<bool, StoreError> {
+        let line = Line::new(record)?;
+        let tool = tool.to_owned();
+        self.write(move |tx| tools::enable(tx, &tool, enabled, &line))
+            .await
+    }
+
+    async fn remove_tool(&self, tool: &str, record: Record) -> Result<bool, StoreError> {
+        let line = Line::new(record)?;
+        let tool = tool.to_owned();
+        self.write(move |tx| tools::remove(tx, &tool, &line)).await
+    }
+
+    async fn open_run(
+        &self,
+        run: Run,
+        approval: Option<Approval>,
+        key: Option<IdempotencyKey>,
+        record: Record,
+    ) -> Result<Opened, StoreError> {
+        let line = Line::new(record)?;
+        let new = NewRun::new(run, approval, key)?;
+        self.write(move |tx| runs::open(tx, &new, &line)).await
+    }
+
+    async fn move_run(&self, step: Move, record: Record) -> Result<bool, StoreError> {
+        let line = Line::new(record)?;
+        let answer = step.answer.as_ref().map(row::json).transpose()?;
+        self.write(move |tx| runs::step(tx, &step, answer.as_deref(), &line))
+            .await
+    }
+
+    async fn spend_approval(
+        &self,
+        id: &ApprovalId,
+        bound: Hash,
+        at: At,
+        record: Record,
+    ) -> Result<bool, StoreError> {
+        let line = Line::new(record)?;
+        let id = id.clone();
+        self.write(move |tx| approvals::spend(tx, &id, bound, at, &line))
+            .await
+    }
+
+    async fn run(&self, id: &RunId) -> Result<Option<Run>, StoreError> {
+        let id = id.clone();
+        self.read(move |conn| runs::get(conn, &id)).await
+    }
+
+    async fn runs(&self, filter: RunFilter, limit: usize) -> Result<Vec<Run>, StoreError> {
+        self.read(move |conn| runs::list(conn, filter, limit)).await
+    }
+
+    async fn append_chunks(&self, run: &RunId, chunks: Vec<Chunk>) -> Result<(), StoreError> {
+        let run = run.clone();
+        self.writer
+            .submit(Sync::Later, move |tx| {
+                runs::append_chunks(tx.conn, &run, &chunks)
+            })
+            .await
+    }
+
+    async fn chunks(
+        &self,
+        run: &RunId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Chunk>, StoreError> {
+        let run = run.clone();
+        self.read(move |conn| runs::chunks(conn, &run, after, limit))
+            .await
+    }
+
+    async fn decide(
+        &self,
+        id: &ApprovalId,
+        decision: Decision,
+        granted_until: At,
+        record: Record,
+    ) -> Result<Decided, StoreError> {
+        let line = Line::new(record)?;
+        let id = id.clone();
+        self.write(move |tx| approvals::decide(tx, &id, &decision, granted_until, &line))
+            .await
+    }
+
+    async fn approval(&self, id: &ApprovalId) -> Result<Option<Approval>, StoreError> {
+        let id = id.clone();
+        self.read(move |conn| approvals::get(conn, &id)).await
+    }
+
+    async fn approvals(
+        &self,
+        state: Option<ApprovalState>,
+        before: Option<ApprovalId>,
+        limit: usize,
+    ) -> Result<Vec<Approval>, StoreError> {
+        self.read(move |conn| approvals::list(conn, state, before.as_ref(), limit))
+            .await
+    }
+
+    async fn set_notice(
+        &self,
+        id: &ApprovalId,
+        notice: Notice,
+        record: Record,
+    ) -> Result<bool, StoreError> {
+        let line = Line::new(record)?;
+        let id = id.clone();
+        self.write(move |tx| approvals::set_notice(tx, &id, &notice, &line))
+            .await
+    }
+
+    async fn add_token(&self, token: Token, record: Record) -> Result<(), StoreError> {
+        let line = Line::new(record)?;
+        self.write(move |tx| tokens::add(tx, &token, &line)).await
+    }
+
+    async fn tokens(&self) -> Result<Vec<Token>, StoreError> {
+        self.read(tokens::list).await
+    }
+
+    async fn revoke_token(&self, id: &TokenId, at: At, record: Record) -> Result<bool, StoreError> {
+        let line = Line::new(record)?;
+        let id = id.clone();
+        self.write(move |tx| tokens::revoke(tx, &id, at, &line))
+            .await
+    }
+
+    async fn record(&self, record: Record) -> Result<(), StoreError> {
+        let line = Line::new(record)?;
+        self.write(move |tx| tx.append(&line)).await
+    }
+
+    async fn audit(&self, filter: AuditFilter, limit: usize) -> Result<Vec<Entry>, StoreError> {
+        self.read(move |conn| chain::entries(conn, filter, limit))
+            .await
+    }
+
+    async fn audit_head(&self) -> Result<Head, StoreError> {
+        self.read(chain::head).await
+    }
+}

@@ -1,0 +1,260 @@
+//! The one who writes.
+//!
+//! Requests wait in a channel. The thread takes all that wait, does them one after
+//! the other in one transaction, syncs once, and only then answers them all. So
+//! many callers share the price of one sync, and one caller alone waits for nobody.
+//!
+//! - *All or nothing, for each.* A request that fails by its own fault takes the
+//!   transaction back; the others are done again without it. That costs the rare
+//!   case twice and the usual one nothing, where savepoints would cost every one.
+//! - *A disk that fails fails all who wait*, and the chain stands where it stood.
+//!   The next request tries again: there may be space by then.
+
+use std::fs::File;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use helve_core::audit::Head;
+use helve_kernel::StoreError;
+use rusqlite::Connection;
+use tokio::sync::oneshot;
+
+use super::failure::Failure;
+
+/// How many requests go into one transaction at most.
+const BATCH: usize = 512;
+
+/// What must have happened before a request is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sync {
+    /// It is on the disk.
+    Full,
+    /// It is in the log, which goes to the disk with the next that must.
+    Later,
+}
+
+/// What a request works with.
+pub(super) struct Tx<'c> {
+    pub(super) conn: &'c Connection,
+    /// Where the chain stands, with what this transaction has added.
+    pub(super) head: Head,
+}
+
+#[derive(Debug)]
+pub(super) struct Writer {
+    requests: Sender<Message>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+    commits: Arc<AtomicU64>,
+}
+
+enum Message {
+    Do(Box<dyn Request>),
+    Stop,
+}
+
+impl Writer {
+    /// Starts the thread, which keeps the lock until all is written.
+    pub(super) fn start(conn: Connection, head: Head, lock: File) -> Result<Self, Failure> {
+        let (requests, waiting) = mpsc::channel();
+        let commits = Arc::new(AtomicU64::new(0));
+        let mut desk = Desk {
+            conn,
+            head,
+            sync: Sync::Full,
+            commits: Arc::clone(&commits),
+            _lock: lock,
+        };
+        desk.set_sync(Sync::Full)?;
+        let thread = std::thread::Builder::new()
+            .name("helve-store".to_owned())
+            .spawn(move || desk.serve(&waiting))?;
+        Ok(Self {
+            requests,
+            thread: Mutex::new(Some(thread)),
+            commits,
+        })
+    }
+
+    /// Asks for something and waits for what comes of it. A caller who stops
+    /// waiting takes nothing back.
+    pub(super) async fn submit<T, F>(&self, sync: Sync, work: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: Fn(&mut Tx<'_>) -> Result<T, Failure> + Send + 'static,
+    {
+        let (to, answer) = oneshot::channel();
+        let request = Asked {
+            work,
+            sync,
+            answer: None,
+            to,
+        };
+        self.requests
+            .send(Message::Do(Box::new(request)))
+            .map_err(|_| StoreError::Closed)?;
+        answer.await.map_err(|_| StoreError::Closed)?
+    }
+
+    /// Lets the thread end after what waits now; whoever asks first may join it.
+    pub(super) fn stop(&self) -> Option<JoinHandle<()>> {
+        // It fails where the thread has ended, which is what is wanted.
+        let _ = self.requests.send(Message::Stop);
+        let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        thread.take()
+    }
+
+    /// How many transactions were committed so far.
+    pub(super) fn commits(&self) -> u64 {
+        self.commits.load(Ordering::Relaxed)
+    }
+}
+
+/// A request, whatever its answer is.
+trait Request: Send {
+    fn sync(&self) -> Sync;
+    /// Does it, as often as it takes, and keeps the answer.
+    fn run(&mut self, tx: &mut Tx<'_>) -> Result<(), Failure>;
+    /// Tells the answer, or why there is none.
+    fn tell(self: Box<Self>, failure: Option<&Failure>);
+}
+
+struct Asked<T, F> {
+    work: F,
+    sync: Sync,
+    answer: Option<T>,
+    to: oneshot::Sender<Result<T, StoreError>>,
+}
+
+impl<T, F> Request for Asked<T, F>
+where
+    T: Send,
+    F: Fn(&mut Tx<'_>) -> Result<T, Failure> + Send,
+{
+    fn sync(&self) -> Sync {
+        self.sync
+    }
+
+    fn run(&mut self, tx: &mut Tx<'_>) -> Result<(), Failure> {
+        self.answer = Some((self.work)(tx)?);
+        Ok(())
+    }
+
+    fn tell(self: Box<Self>, failure: Option<&Failure>) {
+        let answer = match failure {
+            Some(failure) => Err(failure.to_error()),
+            None => self.answer.ok_or(StoreError::Closed),
+        };
+        // Nobody may be waiting any more.
+        let _ = self.to.send(answer);
+    }
+}
+
+/// What the thread owns.
+struct Desk {
+    conn: Connection,
+    head: Head,
+    sync: Sync,
+    commits: Arc<AtomicU64>,
+    // After the connection: the file is closed before another may open it.
+    _lock: File,
+}
+
+/// Why a batch was taken back.
+enum Undone {
+    /// That request cannot be done.
+    By(usize, Failure),
+    /// Nothing can.
+    ByDisk(Failure),
+}
+
+impl Desk {
+    fn serve(mut self, waiting: &Receiver<Message>) {
+        let mut open = true;
+        while open && let Ok(first) = waiting.recv() {
+            let mut batch = Vec::new();
+            let mut next = Some(first);
+            while let Some(message) = next {
+                match message {
+                    Message::Do(request) => batch.push(request),
+                    Message::Stop => open = false,
+                }
+                let more = open && batch.len() < BATCH;
+                next = more.then(|| waiting.try_recv().ok()).flatten();
+            }
+            self.settle(batch);
+        }
+        // So that the file alone holds all of it; the log is kept for the next time.
+        let _ = self.conn.execute_batch("PRAGMA wal_checkpoint(PASSIVE)");
+    }
+
+    /// Does a batch and tells everyone what came of it.
+    fn settle(&mut self, mut batch: Vec<Box<dyn Request>>) {
+        while !batch.is_empty() {
+            match self.commit(&mut batch) {
+                Ok(()) => batch.drain(..).for_each(|r| r.tell(None)),
+                Err(Undone::By(i, failure)) => batch.remove(i).tell(Some(&failure)),
+                Err(Undone::ByDisk(failure)) => {
+                    batch.drain(..).for_each(|r| r.tell(Some(&failure)));
+                }
+            }
+        }
+    }
+
+    /// One transaction; where it fails, everything is as it was.
+    fn commit(&mut self, batch: &mut [Box<dyn Request>]) -> Result<(), Undone> {
+        let head = self.attempt(batch).inspect_err(|_| {
+            // SQLite has often done so itself. Where this fails, the next
+            // transaction cannot begin, and tells.
+            if !self.conn.is_autocommit() {
+                let _ = self.conn.execute_batch("ROLLBACK");
+            }
+        })?;
+        self.head = head;
+        self.commits.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn attempt(&mut self, batch: &mut [Box<dyn Request>]) -> Result<Head, Undone> {
+        let full = batch.iter().any(|r| r.sync() == Sync::Full);
+        let sync = if full { Sync::Full } else { Sync::Later };
+        if sync != self.sync {
+            self.set_sync(sync).map_err(Undone::ByDisk)?;
+        }
+        self.execute("BEGIN IMMEDIATE")?;
+        let mut tx = Tx {
+            conn: &self.conn,
+            head: self.head,
+        };
+        for (i, request) in batch.iter_mut().enumerate() {
+            request
+                .run(&mut tx)
+                .map_err(|failure| match failure.is_own() {
+                    true => Undone::By(i, failure),
+                    false => Undone::ByDisk(failure),
+                })?;
+        }
+        let head = tx.head;
+        self.execute("COMMIT")?;
+        Ok(head)
+    }
+
+    fn execute(&self, sql: &str) -> Result<(), Undone> {
+        let done = self
+            .conn
+            .prepare_cached(sql)
+            .and_then(|mut s| s.execute([]));
+        done.map(drop).map_err(|e| Undone::ByDisk(e.into()))
+    }
+
+    fn set_sync(&mut self, sync: Sync) -> Result<(), Failure> {
+        let word = match sync {
+            Sync::Full => "FULL",
+            Sync::Later => "NORMAL",
+        };
+        self.conn.pragma_update(None, "synchronous", word)?;
+        self.sync = sync;
+        Ok(())
+    }
+}
