@@ -5,10 +5,14 @@
 //! hash after it. Who keeps the entries and signs the head is not decided here;
 //! this is the arithmetic, the same for whoever writes and whoever verifies.
 
+mod canonical;
+
 use std::fmt;
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+
+pub use canonical::{NotCanonical, canonical};
 
 /// A SHA-256 hash.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -63,16 +67,6 @@ impl fmt::Debug for Hash {
         fmt::Display::fmt(self, f)
     }
 }
-
-/// The canonical bytes of a value: keys sorted, numbers and strings written in one way.
-pub fn canonical(value: &Value) -> Result<Vec<u8>, NotCanonical> {
-    serde_json_canonicalizer::to_vec(value).map_err(|e| NotCanonical(e.to_string()))
-}
-
-/// A value that has no canonical form.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("it has no canonical form: {0}")]
-pub struct NotCanonical(String);
 
 /// The hash of a value's canonical form: what approvals and versions are bound to.
 pub fn hash_of(value: &Value) -> Result<Hash, NotCanonical> {
