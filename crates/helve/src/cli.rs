@@ -26,6 +26,23 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     Up(cmd::up::UpArgs),
     Call(cmd::call::CallArgs),
+    Tools(cmd::tools::ToolsArgs),
+    Register(cmd::register::RegisterArgs),
+    Enable(cmd::enable::EnableArgs),
+    Disable(cmd::disable::DisableArgs),
+    Versions(cmd::versions::VersionsArgs),
+    Rollback(cmd::rollback::RollbackArgs),
+    Remove(cmd::remove::RemoveArgs),
+    Runs(cmd::runs::RunsArgs),
+    Logs(cmd::logs::LogsArgs),
+    Cancel(cmd::cancel::CancelArgs),
+    Approvals(cmd::approvals::ApprovalsArgs),
+    Approve(cmd::approve::ApproveArgs),
+    Deny(cmd::deny::DenyArgs),
+    Token(cmd::token::TokenArgs),
+    Policy(cmd::policy::PolicyArgs),
+    Audit(cmd::audit::AuditArgs),
+    Doctor(cmd::doctor::DoctorArgs),
     Check(cmd::check::CheckArgs),
     Convert(cmd::convert::ConvertArgs),
     Info(cmd::info::InfoArgs),
@@ -79,7 +96,7 @@ pub(crate) fn dialect() -> clap::builder::PossibleValuesParser {
     names(false).into()
 }
 
-fn dialect_or_auto() -> clap::builder::PossibleValuesParser {
+pub(crate) fn dialect_or_auto() -> clap::builder::PossibleValuesParser {
     names(true).into()
 }
 

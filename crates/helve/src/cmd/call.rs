@@ -2,10 +2,12 @@
 
 use axum::http::Method;
 use clap::Args;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
+use super::with_hub;
+use crate::arguments::Arguments;
 use crate::client::{Client, Target, escaped};
-use crate::exit::{Done, Exit, Failure};
+use crate::exit::{Done, Exit};
 use crate::follow;
 use crate::out;
 
@@ -18,12 +20,8 @@ use crate::out;
 pub(crate) struct CallArgs {
     /// The tool, by any of its names.
     tool: String,
-    /// Arguments: `name=text` or `name:=JSON`.
-    #[arg(value_name = "NAME=VALUE")]
-    values: Vec<String>,
-    /// All arguments as a JSON object, or `-` to read it from standard input.
-    #[arg(long, value_name = "JSON", conflicts_with = "values")]
-    args: Option<String>,
+    #[command(flatten)]
+    arguments: Arguments,
     /// Wait until somebody decides, where an approval is needed.
     #[arg(long)]
     wait: bool,
@@ -38,11 +36,19 @@ pub(crate) struct CallArgs {
 }
 
 pub(crate) async fn run(args: &CallArgs) -> Done {
-    let body = json!({"args": arguments(args)?, "wait": "nothing"});
-    let client = Client::open(&args.target).await?;
-    let done = call(args, &client, &body).await;
-    client.close().await?;
-    done
+    let body = json!({"args": args.arguments.read()?, "wait": "nothing"});
+    with_hub(&args.target, async |client| {
+        let done = call(args, client, &body).await;
+        if done.as_ref().is_err_and(|e| e.exit == Exit::Input) {
+            // The tool may be in a file that could not be loaded.
+            client
+                .problems()
+                .iter()
+                .for_each(|p| out::warn(&out::visible(p)));
+        }
+        done
+    })
+    .await
 }
 
 async fn call(args: &CallArgs, client: &Client, body: &Value) -> Done {
@@ -60,7 +66,8 @@ async fn call(args: &CallArgs, client: &Client, body: &Value) -> Done {
     if pending {
         let id = meta["approval_id"].as_str().unwrap_or_default();
         if !args.json {
-            follow::pending(&args.tool, id, &run);
+            let me = client.get("/me").await?;
+            follow::pending(&args.tool, id, &run, &me);
         }
         if !args.wait {
             if args.json {
@@ -79,47 +86,4 @@ async fn call(args: &CallArgs, client: &Client, body: &Value) -> Done {
         false => follow::run(client, &run, quiet).await?,
     };
     follow::show(&answer, args.json)
-}
-
-/// The arguments, as they were given in one of three ways.
-fn arguments(args: &CallArgs) -> Result<Value, Failure> {
-    if let Some(text) = &args.args {
-        let text = match text.as_str() {
-            "-" => std::io::read_to_string(std::io::stdin())
-                .map_err(|e| Failure::input(format!("standard input cannot be read: {e}")))?,
-            text => text.to_owned(),
-        };
-        // The hub reads it: it tells cut-off text from wrong text.
-        return Ok(Value::String(text));
-    }
-    let mut map = Map::new();
-    for item in &args.values {
-        let wrong = || {
-            Failure::usage(format!("`{}` is no argument", out::visible(item)))
-                .hint("write `name=text` or `name:=JSON`")
-        };
-        let (name, value) = item.split_once('=').ok_or_else(wrong)?;
-        let (name, value) = match name.strip_suffix(':') {
-            Some(name) => {
-                let value = serde_json::from_str(value).map_err(|e| {
-                    Failure::usage(format!(
-                        "the value of `{}` is not JSON: {e}",
-                        out::visible(name)
-                    ))
-                })?;
-                (name, value)
-            }
-            None => (name, Value::String(value.to_owned())),
-        };
-        if name.is_empty() {
-            return Err(wrong());
-        }
-        if map.insert(name.to_owned(), value).is_some() {
-            return Err(Failure::usage(format!(
-                "`{}` is given twice",
-                out::visible(name)
-            )));
-        }
-    }
-    Ok(Value::Object(map))
 }
