@@ -24,10 +24,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use helve_kernel::{Answer, Call, Kernel};
+use helve_kernel::{Answer, Call, Kernel, Principal};
 use tokio_util::sync::CancellationToken;
 
 use metrics::Metrics;
+use problem::Problem;
 use rate::Rates;
 
 pub use openapi::document as openapi_document;
@@ -69,6 +70,7 @@ struct Inner {
     settings: Settings,
     metrics: Metrics,
     rates: Rates,
+    strangers: Rates,
     closing: CancellationToken,
 }
 
@@ -76,11 +78,13 @@ impl Hub {
     /// Puts doors around a kernel.
     pub fn new(kernel: Kernel, settings: Settings) -> Self {
         let rates = Rates::new(settings.rate, settings.burst);
+        let strangers = Rates::new(settings.rate, settings.burst);
         Self(Arc::new(Inner {
             kernel,
             settings,
             metrics: Metrics::default(),
             rates,
+            strangers,
             closing: CancellationToken::new(),
         }))
     }
@@ -112,14 +116,41 @@ impl Hub {
         &self.0.rates
     }
 
+    /// The bucket of all who show no token that counts.
+    pub(crate) fn strangers(&self) -> &Rates {
+        &self.0.strangers
+    }
+
     pub(crate) fn closing(&self) -> &CancellationToken {
         &self.0.closing
     }
 
+    /// Whether a token that was admitted still counts.
+    pub(crate) fn admits(&self, who: &Principal) -> bool {
+        let end = |token| self.kernel().token_end(token);
+        who.token.as_ref().is_none_or(|token| end(token).is_some())
+    }
+
+    /// Does something to its end, even if whoever asked hangs up: half of a
+    /// registration or of a revocation is worse than none.
+    pub(crate) async fn whole<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T, Problem> {
+        tokio::spawn(work).await.map_err(|_| problem::crashed())
+    }
+
     /// A call, counted.
-    pub(crate) async fn call(&self, call: Call) -> Answer {
-        let answer = self.kernel().call(call).await;
-        self.metrics().called(&answer);
-        answer
+    pub(crate) async fn call(&self, call: Call) -> Result<Answer, Problem> {
+        let hub = self.clone();
+        self.whole(async move {
+            let answer = hub.kernel().call(call).await;
+            hub.metrics().called(&answer);
+            answer
+        })
+        .await
     }
 }
+
+#[cfg(test)]
+mod tests;

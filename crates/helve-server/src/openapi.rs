@@ -71,7 +71,14 @@ fn refusals(route: &Route) -> Vec<u16> {
     let mut all = route.refuses.to_vec();
     all.extend([403, 421, 500]);
     if route.access != Access::Open {
-        all.extend([401, 429]);
+        // Whatever is kept may be out of reach.
+        all.extend([401, 429, 503]);
+    }
+    if route.body.is_some() {
+        all.extend([408, 413, 415, 422]);
+    }
+    if route.method != "get" {
+        all.push(504);
     }
     // Parameters that nobody knows are refused everywhere.
     all.push(400);
@@ -143,6 +150,7 @@ fn refused(status: u16) -> Value {
         401 => "No token, or none that counts.",
         403 => "The token does not allow it.",
         404 => "There is no such thing, or not for this token.",
+        408 => "The body did not come in time.",
         409 => "It does not go with what is there.",
         413 => "The body is too long.",
         415 => "The body is not JSON.",
@@ -150,6 +158,7 @@ fn refused(status: u16) -> Value {
         422 => "The request is understood and wrong.",
         429 => "Too many requests.",
         503 => "The hub cannot do it now.",
+        504 => "Something that the hub asked did not answer in time.",
         _ => "The hub failed.",
     };
     let problem = json!({"application/problem+json": {"schema": reference("Problem")}});

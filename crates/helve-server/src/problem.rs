@@ -39,8 +39,7 @@ impl Problem {
     }
 
     pub(crate) fn not_found(what: &str) -> Self {
-        let shown: String = what.chars().take(128).collect();
-        let detail = format!("there is no `{}`", shown.escape_debug());
+        let detail = format!("there is no `{}`", shown(what));
         Self::new(StatusCode::NOT_FOUND, "not_found", detail)
     }
 
@@ -99,6 +98,18 @@ impl IntoResponse for Problem {
         }
         response
     }
+}
+
+/// A handler that panicked.
+pub(crate) fn crashed() -> Problem {
+    let detail = "the hub failed at this request; it goes on with others";
+    Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", detail)
+}
+
+/// Foreign text as it may be told: short, and with all that hides made visible.
+pub(crate) fn shown(text: &str) -> String {
+    let short: String = text.chars().take(128).collect();
+    short.escape_debug().to_string()
 }
 
 /// JSON with a status.

@@ -10,7 +10,7 @@ use axum::routing::{MethodRouter, delete, get, patch, post, put};
 use helve_kernel::Permission;
 
 use crate::api::{approvals, audit, catalog, meta, runs, tokens, tools};
-use crate::problem::Problem;
+use crate::problem::{Problem, crashed, shown};
 use crate::{Hub, guard};
 
 /// Who may use a route.
@@ -195,7 +195,8 @@ pub(crate) fn router(hub: &Hub) -> Router {
 }
 
 async fn wrong_method(method: Method, uri: Uri) -> Problem {
-    let detail = format!("`{}` does not take {method}", uri.path());
+    let (path, method) = (shown(uri.path()), shown(method.as_str()));
+    let detail = format!("`{path}` does not take {method}");
     Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method", detail)
 }
 
@@ -204,7 +205,7 @@ async fn nowhere(uri: Uri) -> Problem {
 }
 
 /// A handler that panics fails its own request and no other.
-async fn contained(
+pub(crate) async fn contained(
     request: axum::extract::Request,
     next: axum::middleware::Next,
 ) -> axum::response::Response {
@@ -213,8 +214,5 @@ async fn contained(
     let answer = std::panic::AssertUnwindSafe(next.run(request))
         .catch_unwind()
         .await;
-    answer.unwrap_or_else(|_| {
-        let detail = "the hub failed at this request; it goes on with others";
-        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", detail).into_response()
-    })
+    answer.unwrap_or_else(|_| crashed().into_response())
 }

@@ -36,7 +36,7 @@ fn object(properties: &[(&str, Value)]) -> Value {
     })
 }
 
-fn page(item: Value) -> Value {
+fn page(item: &Value) -> Value {
     object(&[
         ("items", json!({"type": "array", "items": item})),
         ("next", maybe("string")),
@@ -231,7 +231,7 @@ fn registry() -> Vec<(&'static str, Value)> {
         ),
         // With `dialect`, a tool has that vendor's shape.
         ("Tool", any_object()),
-        ("Tools", page(reference("Tool"))),
+        ("Tools", page(&reference("Tool"))),
         (
             "Registered",
             object(&[
@@ -240,7 +240,7 @@ fn registry() -> Vec<(&'static str, Value)> {
                 ("warnings", texts()),
             ]),
         ),
-        ("Versions", page(version)),
+        ("Versions", page(&version)),
         (
             "Catalog",
             object(&[
@@ -316,9 +316,9 @@ fn runs() -> Vec<(&'static str, Value)> {
     ]);
     vec![
         ("Answer", answer),
-        ("Runs", page(object(&run))),
+        ("Runs", page(&object(&run))),
         ("Run", object(&whole)),
-        ("Logs", page(chunk)),
+        ("Logs", page(&chunk)),
         (
             "Cancelled",
             object(&[("run_id", text()), ("state", reference("RunState"))]),
@@ -377,10 +377,10 @@ fn governance() -> Vec<(&'static str, Value)> {
     created.push(("secret", text()));
     vec![
         ("Approval", approval),
-        ("Approvals", page(reference("Approval"))),
-        ("Entries", page(entry)),
+        ("Approvals", page(&reference("Approval"))),
+        ("Entries", page(&entry)),
         ("Token", object(&token)),
-        ("Tokens", page(reference("Token"))),
+        ("Tokens", page(&reference("Token"))),
         ("TokenCreated", object(&created)),
         (
             "Me",
