@@ -153,20 +153,23 @@ pub(crate) fn pending(tool: &str, approval: &str, run: &str, me: &Value) {
     let tool = out::visible(tool);
     let (approval, run) = (Value::from(approval), Value::from(run));
     let (approval, run) = (id::short(&approval), id::short(&run));
-    let strong = |text: String| out::styled(out::STRONG, text);
     out::say(&format!(
         "`{tool}` has not run: it waits for approval {approval}\n"
     ));
-    out::say(&format!(
-        "  {}           lets it run",
-        strong(format!("helve approve {approval}"))
-    ));
-    out::say(&format!(
-        "  {}              refuses it",
-        strong(format!("helve deny {approval}"))
-    ));
-    let logs = format!("helve logs {run} --follow");
-    out::say(&format!("  {}     shows what comes of it", strong(logs)));
+    for (command, does) in [
+        (format!("helve approve {approval}"), "lets it run"),
+        (format!("helve deny {approval} --reason …"), "refuses it"),
+        (
+            format!("helve logs {run} --follow"),
+            "shows what comes of it",
+        ),
+    ] {
+        let pad = " ".repeat(36 - command.chars().count().min(34));
+        out::say(&format!(
+            "  {}{pad}{does}",
+            out::styled(out::STRONG, command)
+        ));
+    }
     if me["kind"] == "person" {
         let me = text(&me["owner"]);
         out::say(&format!(

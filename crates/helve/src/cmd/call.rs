@@ -9,7 +9,7 @@ use crate::arguments::Arguments;
 use crate::client::{Client, Target, escaped};
 use crate::exit::{Done, Exit};
 use crate::follow;
-use crate::out;
+use crate::{out, shown};
 
 /// Call a tool and show what it writes while it runs.
 ///
@@ -68,6 +68,7 @@ async fn call(args: &CallArgs, client: &Client, body: &Value) -> Done {
         if !args.json {
             let me = client.get("/me").await?;
             follow::pending(&args.tool, id, &run, &me);
+            forgotten(client, id).await;
         }
         if !args.wait {
             if args.json {
@@ -86,4 +87,17 @@ async fn call(args: &CallArgs, client: &Client, body: &Value) -> Done {
         false => follow::run(client, &run, quiet).await?,
     };
     follow::show(&answer, args.json)
+}
+
+/// Says so where a hub that ends with this command takes with it what the call needs.
+async fn forgotten(client: &Client, approval: &str) {
+    let kept = client.get(&format!("/approvals/{approval}")).await;
+    let args = kept.unwrap_or_default()["args"].take();
+    let mut args = args.as_object().into_iter().flatten();
+    if client.is_here() && args.any(|(_, value)| shown::secret(value)) {
+        out::warn(
+            "no hub runs that could remember the secrets of this call, so it will not run even if \
+             it is approved; start `helve up` first, and call again",
+        );
+    }
 }

@@ -9,10 +9,10 @@ use serde_json::Value;
 use crate::client::{Client, Target, escaped};
 use crate::cmd::with_hub;
 use crate::exit::{Done, Exit, Failure};
-use crate::id::Kind;
+use crate::id::{self, Kind};
 use crate::shown::text;
 use crate::table::clipped;
-use crate::{out, when};
+use crate::{out, shown, when};
 
 /// Show the latest entries of the record.
 #[derive(Debug, Args)]
@@ -154,21 +154,49 @@ fn show(entry: &Value, json: bool) -> Result<(), Failure> {
         return out::data(&format!("{entry}\n"));
     }
     let record = &entry["record"];
+    let resource = match text(&record["resource"]) {
+        id if ["run_", "apr_", "tok_"].iter().any(|p| id.starts_with(p)) => {
+            format!("{}…{}", &id[..4], id::short(&record["resource"]))
+        }
+        other => other,
+    };
     let line = format!(
-        "{:>6}  {}  {:<18} {:<16} {}",
+        "{:>6}  {}  {:<16} {:<16} {resource:<13}",
         entry["seq"].as_u64().unwrap_or_default(),
         when::moment(&record["at"]),
         text(&record["event"]),
         text(&record["actor"]),
-        text(&record["resource"]),
     );
-    let details = match record["details"].as_object() {
-        Some(details) => details.iter().filter(|(_, v)| !v.is_null()),
-        None => return out::show(&format!("{line}\n")),
-    };
-    let details: Vec<String> = details.map(|(k, v)| format!("{k}={v}")).collect();
-    let details = out::visible(&details.join(" "));
+    let details = details(&record["details"]);
     let room = out::width().map(|w| w.saturating_sub(line.chars().count() + 2));
-    let details = room.map_or(details.clone(), |room| clipped(&details, room));
-    out::show(&format!("{line}  {}\n", out::styled(out::DIM, details)))
+    let details = match room {
+        Some(room) => clipped(&details, room),
+        None => details,
+    };
+    let line = format!("{line}  {}", out::styled(out::DIM, details));
+    out::show(&format!("{}\n", line.trim_end()))
+}
+
+/// What a reader looks for first; `--json` has all of it.
+const FIRST: &[&str] = &[
+    "tool", "args", "state", "verdict", "reason", "message", "decision",
+];
+const LEFT_OUT: &[&str] = &["token", "version_hash", "bound", "hash", "before"];
+
+fn details(value: &Value) -> String {
+    let Some(map) = value.as_object() else {
+        return String::new();
+    };
+    let rank = |key: &str| FIRST.iter().position(|f| *f == key).unwrap_or(FIRST.len());
+    let mut pairs: Vec<(&String, &Value)> = map
+        .iter()
+        .filter(|(key, value)| !LEFT_OUT.contains(&key.as_str()) && !value.is_null())
+        .collect();
+    pairs.sort_by_key(|(key, _)| rank(key));
+    let shown = pairs.iter().map(|(key, value)| match key.as_str() {
+        "args" => shown::arguments(value),
+        "tool" | "state" | "verdict" => text(value),
+        _ => format!("{key}={value}"),
+    });
+    out::visible(&shown.collect::<Vec<_>>().join(" "))
 }

@@ -4,7 +4,8 @@
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use helve_core::def::ExecutorKind;
+use helve_core::ToolDef;
+use helve_core::def::{ExecutorKind, Risk};
 use helve_core::lint::Severity;
 use helve_exec::HostExecutor;
 use helve_kernel::{At, Executor as _, Store as _, StoreError};
@@ -299,6 +300,9 @@ async fn tools(root: &Path, config: &Config) -> Vec<Check> {
         }
         for tool in &document.tools {
             match tool.def.executor.as_ref().map(|e| e.kind) {
+                Some(ExecutorKind::Host) if writes(&tool.def) => {
+                    unable.push(format!("`{}` (writes)", tool.def.name));
+                }
                 Some(ExecutorKind::Host) => match host.inspect(&tool.def).await {
                     Ok(_) => sound += 1,
                     Err(e) => {
@@ -325,10 +329,15 @@ async fn tools(root: &Path, config: &Config) -> Vec<Check> {
         let text = format!("can be seen, but not called: {}", unable.join(", "));
         checks.push(
             Check::new("tools", Status::Warn, out::visible(&text))
-                .todo("this build runs the executor `host` only"),
+                .todo("this build runs the executor `host` only, and nothing that writes"),
         );
     }
     checks
+}
+
+/// Whether the host executor refuses it, because nobody could undo it.
+fn writes(def: &ToolDef) -> bool {
+    !matches!(def.risk, Some(Risk::Read | Risk::ExecLow | Risk::ExecHigh))
 }
 
 fn executors() -> Check {
@@ -358,6 +367,6 @@ fn disk(root: &Path) -> Check {
 }
 
 fn sandbox() -> Check {
-    let text = "none in this build: tools run with your rights, and cannot be undone";
+    let text = "none in this build: tools run with your rights, and none that write run at all";
     Check::new("sandbox", Status::Note, text)
 }
