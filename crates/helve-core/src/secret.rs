@@ -63,6 +63,87 @@ pub fn redact_value(value: &mut Value, secrets: &[String]) {
     Needles::new(secrets).redact_value(value);
 }
 
+/// Takes secrets out of a text that comes in pieces. What may be the beginning of a
+/// secret waits for the next piece.
+pub struct Redactor {
+    needles: Needles,
+    forms: Vec<String>,
+    held: Vec<u8>,
+}
+
+/// How much may wait, whatever it may be the beginning of.
+const MOST_HELD: usize = 1 << 20;
+
+impl Redactor {
+    /// Looks for these secrets.
+    pub fn new(secrets: &[String]) -> Self {
+        let forms = sought(secrets);
+        Self {
+            needles: Needles::of(&forms),
+            forms,
+            held: Vec::new(),
+        }
+    }
+
+    /// Takes the next piece, and gives what can be shown by now. Without a secret to
+    /// look for that is the piece as it came; otherwise it is text.
+    pub fn push(&mut self, piece: Vec<u8>) -> Vec<u8> {
+        if matches!(self.needles, Needles::Nothing) {
+            return piece;
+        }
+        self.held.extend(piece);
+        let whole = match std::str::from_utf8(&self.held) {
+            Ok(text) => text.len(),
+            // A character may be cut; anything else that is no text stays none.
+            Err(e) if e.error_len().is_none() => e.valid_up_to(),
+            Err(_) => self.held.len(),
+        };
+        let rest = self.held.split_off(whole);
+        let text = String::from_utf8_lossy(&self.held).into_owned();
+        let cut = match text.len() > MOST_HELD {
+            true => text.len(),
+            false => self.open_end(&text),
+        };
+        self.held = text.as_bytes()[cut..].to_vec();
+        self.held.extend(rest);
+        self.needles.redact(&text[..cut]).into_owned().into_bytes()
+    }
+
+    /// What was still waiting.
+    pub fn finish(self) -> Vec<u8> {
+        let text = String::from_utf8_lossy(&self.held);
+        self.needles.redact(&text).into_owned().into_bytes()
+    }
+
+    /// Where the part begins that the next piece may make a secret of.
+    fn open_end(&self, text: &str) -> usize {
+        let longest = self.forms.iter().map(String::len).max().unwrap_or(0);
+        let from = text.ceil_char_boundary(text.len().saturating_sub(longest));
+        let ends = text[from..].char_indices().map(|(i, _)| from + i);
+        let begins = |at: &usize| self.forms.iter().any(|f| f.starts_with(&text[*at..]));
+        let mut cut = ends.into_iter().find(begins).unwrap_or(text.len());
+        if let Needles::Some(needles) = &self.needles {
+            // A secret that is whole is not cut in two.
+            let spans = spans(needles, text);
+            for (start, end) in spans.into_iter().rev() {
+                if start < cut && cut < end {
+                    cut = start;
+                }
+            }
+        }
+        cut
+    }
+}
+
+/// All that is looked for: the secrets that are long enough, in every form.
+fn sought(secrets: &[String]) -> Vec<String> {
+    let long = |s: &&String| s.chars().count() >= MIN_CHARS;
+    let mut texts: Vec<String> = secrets.iter().filter(long).flat_map(|s| forms(s)).collect();
+    texts.sort();
+    texts.dedup();
+    texts
+}
+
 /// What is looked for.
 enum Needles {
     Nothing,
@@ -73,11 +154,11 @@ enum Needles {
 
 impl Needles {
     fn new(secrets: &[String]) -> Self {
-        let long = |s: &&String| s.chars().count() >= MIN_CHARS;
-        let mut texts: Vec<String> = secrets.iter().filter(long).flat_map(|s| forms(s)).collect();
-        texts.sort();
-        texts.dedup();
-        match AhoCorasick::new(&texts) {
+        Self::of(&sought(secrets))
+    }
+
+    fn of(texts: &[String]) -> Self {
+        match AhoCorasick::new(texts) {
             _ if texts.is_empty() => Needles::Nothing,
             Ok(found) => Needles::Some(found),
             Err(_) => Needles::Everything,

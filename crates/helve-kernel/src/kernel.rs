@@ -11,6 +11,7 @@
 //! - *What is not sure is refused.* A panic in a check is a refusal.
 
 mod approve;
+mod attempt;
 mod authorize;
 mod batch;
 mod execute;
@@ -19,7 +20,9 @@ mod pass;
 mod paths;
 mod recover;
 mod reply;
+mod resume;
 mod tokens;
+mod waiting;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -28,13 +31,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use helve_core::ToolDef;
-use helve_core::audit::Hash;
 use helve_core::catalog::{Catalog, TooSmall};
 use helve_core::def::ExecutorKind;
 use helve_core::dialect::{Dialect, EncodeError, Encoded, Strictness};
 use helve_core::policy::{Pattern, Policy};
 use serde_json::{Map, Value};
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -42,8 +44,8 @@ use crate::clock::Steady;
 use crate::registry::{Behind, Registry};
 use crate::store::{AuditFilter, Record};
 use crate::{
-    Approval, At, Change, Clock, Entry, Executor, Filter, MemoryStore, RegistryError, RunId, Store,
-    StoreError, SystemClock, Token, Tool, ToolError, Toolset,
+    Answer, Approval, At, Change, Clock, Entry, Executor, Filter, MemoryStore, Principal,
+    RegistryError, RunId, Store, StoreError, SystemClock, Tool, ToolError, Toolset, panic_text,
 };
 
 pub use batch::{Batch, Conflict};
@@ -100,17 +102,24 @@ struct Inner {
     secret_key: [u8; 32],
     output_limit: usize,
     changes: broadcast::Sender<Change>,
-    tokens: RwLock<HashMap<Hash, Token>>,
+    tokens: RwLock<tokens::Known>,
     /// What runs now, with the switch that stops it.
     running: Mutex<HashMap<RunId, Stop>>,
     /// Calls that wait for people, as they were asked: with their secrets.
     waiting: Mutex<BTreeMap<RunId, pass::Ready>>,
+    /// Callers who wait for people, and are handed the answer as it is: what is kept
+    /// of it may have less.
+    askers: Mutex<HashMap<RunId, oneshot::Sender<Answer>>>,
     /// Registrations go one by one, so that no two make the same version.
     registering: tokio::sync::Mutex<()>,
     tasks: TaskTracker,
+    /// Nothing new begins.
     closing: CancellationToken,
+    /// What runs is stopped.
+    stopping: CancellationToken,
 }
 
+/// The switch of one run.
 #[derive(Clone)]
 struct Stop {
     token: CancellationToken,
@@ -263,9 +272,11 @@ impl Builder {
                 tokens: RwLock::default(),
                 running: Mutex::default(),
                 waiting: Mutex::default(),
+                askers: Mutex::default(),
                 registering: tokio::sync::Mutex::default(),
                 tasks: TaskTracker::new(),
                 closing: CancellationToken::new(),
+                stopping: CancellationToken::new(),
             }),
         })
     }
@@ -337,6 +348,8 @@ impl Kernel {
                 }
             }
         }
+        drop(registry);
+        added.into_iter().for_each(|n| self.told(Change::Tool(n)));
         Ok(())
     }
 
@@ -352,7 +365,12 @@ impl Kernel {
 
     /// The tool that answers to a name, or an error with the nearest names.
     pub fn resolve(&self, name: &str) -> Result<Arc<Entry>, ToolError> {
-        read(&self.inner.registry).resolve(name)
+        read(&self.inner.registry).resolve(name, |_| true)
+    }
+
+    /// The same for somebody who is told only of tools in their reach.
+    fn resolve_for(&self, who: &Principal, name: &str) -> Result<Arc<Entry>, ToolError> {
+        read(&self.inner.registry).resolve(name, |tool| who.reaches(tool))
     }
 
     /// All tools, by name.
@@ -441,12 +459,27 @@ impl Kernel {
             .await
             .is_err()
         {
-            for stop in lock(&self.inner.running).values() {
-                *lock(&stop.by) = Some("the hub, which is stopping".to_owned());
-                stop.token.cancel();
-            }
+            self.inner.stopping.cancel();
             self.inner.tasks.wait().await;
         }
+    }
+
+    /// Sees a change through, also when whoever asked for it goes away in the middle:
+    /// what is kept and what is in memory must not differ.
+    async fn through<T, W>(&self, work: W) -> Result<T, ToolError>
+    where
+        T: Send + 'static,
+        W: Future<Output = Result<T, ToolError>> + Send + 'static,
+    {
+        self.inner.tasks.spawn(work).await.unwrap_or_else(|error| {
+            let what = match error.try_into_panic() {
+                Ok(panic) => panic_text(&*panic),
+                Err(error) => error.to_string(),
+            };
+            Err(ToolError::internal(format!(
+                "the hub crashed at it: {what}"
+            )))
+        })
     }
 
     fn told(&self, change: Change) {

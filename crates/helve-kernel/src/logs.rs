@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use helve_core::secret::redact;
+use helve_core::secret::Redactor;
 use tokio::sync::{broadcast, mpsc};
 
 use crate::clock::Steady;
@@ -16,6 +16,14 @@ use crate::{Change, RunId, Store};
 #[derive(Debug, Clone)]
 pub(crate) struct Logs {
     sender: mpsc::Sender<(Stream, Vec<u8>)>,
+}
+
+/// What of a run's output is kept.
+pub(crate) enum Keep {
+    /// All of it, without these secrets.
+    Without(Vec<String>),
+    /// Nothing: the tool is sensitive.
+    Nothing,
 }
 
 /// How many chunks may wait.
@@ -29,29 +37,35 @@ impl Logs {
         store: Arc<dyn Store>,
         clock: Arc<Steady>,
         changes: broadcast::Sender<Change>,
-        hide: Vec<String>,
+        keep: Keep,
     ) -> (Self, impl Future<Output = ()> + Send) {
         let (sender, mut receiver) = mpsc::channel(WAITING);
         let keep = async move {
-            let mut seq = 0;
+            let mut writer = Writer {
+                run,
+                store,
+                clock,
+                changes,
+                seq: 0,
+            };
+            let Keep::Without(secrets) = keep else {
+                while receiver.recv().await.is_some() {}
+                return;
+            };
+            // Each stream by itself: a secret may come in pieces.
+            let mut outputs = [Redactor::new(&secrets), Redactor::new(&secrets)];
             let mut waiting: Vec<(Stream, Vec<u8>)> = Vec::new();
             while receiver.recv_many(&mut waiting, WAITING).await > 0 {
-                let mut chunks = Vec::with_capacity(waiting.len());
-                for (stream, bytes) in waiting.drain(..) {
-                    seq += 1;
-                    chunks.push(Chunk {
-                        seq,
-                        stream,
-                        at: clock.now(),
-                        bytes: without(bytes, &hide),
-                    });
+                for (stream, bytes) in &mut waiting {
+                    *bytes =
+                        outputs[usize::from(*stream == Stream::Stderr)].push(std::mem::take(bytes));
                 }
-                // What cannot be kept is lost to the watcher, not to the caller;
-                // the outcome that follows fails as well and says so.
-                if store.append_chunks(&run, chunks).await.is_ok() {
-                    let _ = changes.send(Change::Log(run.clone()));
-                }
+                writer.write(waiting.drain(..)).await;
             }
+            let [out, err] = outputs.map(Redactor::finish);
+            writer
+                .write([(Stream::Stdout, out), (Stream::Stderr, err)])
+                .await;
         };
         (Self { sender }, keep)
     }
@@ -64,16 +78,34 @@ impl Logs {
     }
 }
 
-/// The bytes without the secrets that the call was given.
-fn without(bytes: Vec<u8>, hide: &[String]) -> Vec<u8> {
-    if hide.is_empty() {
-        return bytes;
-    }
-    match String::from_utf8(bytes) {
-        Ok(text) => redact(&text, hide).into_owned().into_bytes(),
-        Err(raw) => {
-            let text = String::from_utf8_lossy(raw.as_bytes()).into_owned();
-            redact(&text, hide).into_owned().into_bytes()
+/// Numbers chunks and hands them to the store.
+struct Writer {
+    run: RunId,
+    store: Arc<dyn Store>,
+    clock: Arc<Steady>,
+    changes: broadcast::Sender<Change>,
+    seq: u64,
+}
+
+impl Writer {
+    async fn write(&mut self, pieces: impl IntoIterator<Item = (Stream, Vec<u8>)>) {
+        let mut chunks = Vec::new();
+        for (stream, bytes) in pieces {
+            if bytes.is_empty() {
+                continue;
+            }
+            self.seq += 1;
+            chunks.push(Chunk {
+                seq: self.seq,
+                stream,
+                at: self.clock.now(),
+                bytes,
+            });
+        }
+        // What cannot be kept is lost to the watcher, not to the caller; the outcome
+        // that follows fails as well and says so.
+        if !chunks.is_empty() && self.store.append_chunks(&self.run, chunks).await.is_ok() {
+            let _ = self.changes.send(Change::Log(self.run.clone()));
         }
     }
 }

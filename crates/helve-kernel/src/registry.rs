@@ -189,9 +189,26 @@ impl Registry {
         for name in names.chain(derived(&gone.def)) {
             if self.names.get(&name).is_some_and(|held| held.tool == tool) {
                 self.names.remove(&name);
+                self.give_back(name);
             }
         }
         Some(gone)
+    }
+
+    /// A name that is free again goes to the tool that it was derived from.
+    fn give_back(&mut self, name: String) {
+        let canonical = name.strip_prefix("internal_").map(str::to_owned);
+        let canonical = canonical.or_else(|| {
+            let (server, tool) = name.strip_prefix("mcp__")?.split_once("__")?;
+            Some(match server == HUB {
+                true => tool.to_owned(),
+                false => format!("{server}_{tool}"),
+            })
+        });
+        if let Some(tool) = canonical.filter(|tool| self.tools.contains_key(tool)) {
+            let derived = true;
+            self.names.insert(name, Name { tool, derived });
+        }
     }
 
     /// The tool that answers to a name.
@@ -204,14 +221,20 @@ impl Registry {
         self.tools.values()
     }
 
-    /// The tool, or an error with the nearest names.
-    pub(crate) fn resolve(&self, name: &str) -> Result<Arc<Entry>, ToolError> {
+    /// The tool, or an error with the nearest names of those that may be shown.
+    pub(crate) fn resolve(
+        &self,
+        name: &str,
+        shown: impl Fn(&str) -> bool,
+    ) -> Result<Arc<Entry>, ToolError> {
         if let Some(entry) = self.find(name) {
             return Ok(entry.clone());
         }
-        let shown = name.escape_debug().to_string();
-        let error = ToolError::not_found(format!("there is no tool named `{shown}`"));
-        let near = nearest(name, self.names.keys().map(String::as_str), 5);
+        let asked: String = name.chars().take(128).collect();
+        let error =
+            ToolError::not_found(format!("there is no tool named `{}`", asked.escape_debug()));
+        let known = self.tools.values().filter(|e| shown(e.def.name.as_str()));
+        let near = nearest(&asked, known.flat_map(|e| written(&e.def)), 5);
         Err(match near.is_empty() {
             true => error.with_hint("ask for the catalog to see what there is"),
             false => {
@@ -228,10 +251,13 @@ fn written(def: &ToolDef) -> impl Iterator<Item = &str> {
     std::iter::once(def.name.as_str()).chain(aliases)
 }
 
+/// The name of this hub among MCP servers.
+const HUB: &str = "helve";
+
 /// The forms in which other systems call the same tool.
 fn derived(def: &ToolDef) -> Vec<String> {
     let name = def.name.as_str();
-    let mut names = vec![format!("internal_{name}"), format!("mcp__helve__{name}")];
+    let mut names = vec![format!("internal_{name}"), format!("mcp__{HUB}__{name}")];
     if let Some(group) = def.name.group() {
         names.push(format!("mcp__{group}__{}", &name[group.len() + 1..]));
     }

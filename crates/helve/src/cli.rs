@@ -13,7 +13,7 @@ use crate::cmd;
     max_term_width = 100
 )]
 #[command(
-    after_help = "Exit codes: 0 done · 1 errors were found · 2 wrong usage · 3 an input cannot be read or converted · 4 the output cannot be written"
+    after_help = "Exit codes: 0 done · 1 errors were found, or the tool failed · 2 wrong usage · 3 an input cannot be read or converted · 4 the output cannot be written · 5 refused by the hub, its policy or a person · 6 waits for an approval · 7 the hub cannot be reached or fails"
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -24,6 +24,25 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Up(cmd::up::UpArgs),
+    Call(cmd::call::CallArgs),
+    Tools(cmd::tools::ToolsArgs),
+    Register(cmd::register::RegisterArgs),
+    Enable(cmd::enable::EnableArgs),
+    Disable(cmd::disable::DisableArgs),
+    Versions(cmd::versions::VersionsArgs),
+    Rollback(cmd::rollback::RollbackArgs),
+    Remove(cmd::remove::RemoveArgs),
+    Runs(cmd::runs::RunsArgs),
+    Logs(cmd::logs::LogsArgs),
+    Cancel(cmd::cancel::CancelArgs),
+    Approvals(cmd::approvals::ApprovalsArgs),
+    Approve(cmd::approve::ApproveArgs),
+    Deny(cmd::deny::DenyArgs),
+    Token(cmd::token::TokenArgs),
+    Policy(cmd::policy::PolicyArgs),
+    Audit(cmd::audit::AuditArgs),
+    Doctor(cmd::doctor::DoctorArgs),
     Check(cmd::check::CheckArgs),
     Convert(cmd::convert::ConvertArgs),
     Info(cmd::info::InfoArgs),
@@ -77,7 +96,7 @@ pub(crate) fn dialect() -> clap::builder::PossibleValuesParser {
     names(false).into()
 }
 
-fn dialect_or_auto() -> clap::builder::PossibleValuesParser {
+pub(crate) fn dialect_or_auto() -> clap::builder::PossibleValuesParser {
     names(true).into()
 }
 

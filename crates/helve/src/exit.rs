@@ -8,7 +8,7 @@ use std::process::ExitCode;
 pub(crate) enum Exit {
     /// 0: done.
     Ok,
-    /// 1: checked, and errors were found (with `--strict`, warnings too).
+    /// 1: checked, and errors were found (with `--strict`, warnings too); or the tool failed.
     Findings,
     /// 2: the command line is wrong.
     Usage,
@@ -16,6 +16,12 @@ pub(crate) enum Exit {
     Input,
     /// 4: the output cannot be written.
     Output,
+    /// 5: the hub, its policy or a person said no.
+    Refused,
+    /// 6: it waits for an approval.
+    Pending,
+    /// 7: the hub cannot be reached, or fails.
+    Hub,
 }
 
 impl From<Exit> for ExitCode {
@@ -26,6 +32,9 @@ impl From<Exit> for ExitCode {
             Exit::Usage => 2,
             Exit::Input => 3,
             Exit::Output => 4,
+            Exit::Refused => 5,
+            Exit::Pending => 6,
+            Exit::Hub => 7,
         })
     }
 }
@@ -58,6 +67,10 @@ impl Failure {
 
     pub(crate) fn input(error: impl fmt::Display) -> Self {
         Self::new(Exit::Input, error)
+    }
+
+    pub(crate) fn hub(error: impl fmt::Display) -> Self {
+        Self::new(Exit::Hub, error)
     }
 
     pub(crate) fn output(error: impl fmt::Display) -> Self {

@@ -77,6 +77,31 @@ pub(crate) fn load(paths: &[String], reading: Reading) -> Result<Loaded, Failure
     Ok(Loaded { documents, alone })
 }
 
+/// Reads folders; one without tools is no error.
+pub(crate) fn load_all(paths: &[String], reading: Reading) -> Result<Vec<Document>, Failure> {
+    let mut files = Vec::new();
+    for path in paths {
+        find(Path::new(path), &mut files)?;
+    }
+    read_all(&files, reading)
+}
+
+/// A TOML file as a value; `None` if there is no such file.
+pub(crate) fn toml_file(path: &Path) -> Result<Option<serde_json::Value>, Failure> {
+    let wrong = |problem: &dyn std::fmt::Display| {
+        Failure::input(format!("`{}` cannot be read: {problem}", path.display()))
+    };
+    let bytes = match read_limited(path) {
+        Ok(bytes) => bytes,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(wrong(&e)),
+    };
+    let node = helve_core::read::text(&bytes)
+        .and_then(|text| helve_core::read::read(text, Syntax::Toml))
+        .map_err(|e| wrong(&e))?;
+    Ok(Some(node.to_value()))
+}
+
 fn shown(path: &Path) -> String {
     let here = std::env::current_dir().unwrap_or_default();
     path.strip_prefix(&here)

@@ -34,7 +34,7 @@ impl Kernel {
         entry: &Entry,
         principal: &Principal,
         args: &Map<String, Value>,
-        resolved: &Map<String, Value>,
+        resolved: Option<&Map<String, Value>>,
     ) -> Decision {
         let policy = self.policy();
         let decide = |args: &Map<String, Value>| {
@@ -45,32 +45,41 @@ impl Kernel {
                 args,
             })
         };
-        if !entry.has_paths {
+        let Some(resolved) = resolved else {
             return decide(args);
-        }
+        };
         let relative = paths::from_root(&self.inner.root, &entry.def, resolved);
         strictest(decide(&relative), decide(resolved))
     }
 }
 
-/// The strictest of two that a rule decided; a default only if both are.
+/// The strictest of two that a rule decided; a default only if both are. As many must
+/// agree as the one or the other wants.
 fn strictest(one: Decision, other: Decision) -> Decision {
+    let approvals = one.approvals.max(other.approvals);
     let weight = |d: &Decision| (d.rule.is_some(), d.effect);
-    match (one.rule.is_some(), other.rule.is_some()) {
-        (true, true) if other.effect > one.effect => other,
-        (true, true) => one,
-        _ if weight(&other) > weight(&one) => other,
-        _ => one,
+    let decision = match weight(&other) > weight(&one) {
+        true => other,
+        false => one,
+    };
+    Decision {
+        approvals,
+        ..decision
     }
 }
 
-/// Whether a decision lets a call run that was approved before.
-pub(super) fn still_open(decision: &Decision) -> Result<(), ToolError> {
+/// Whether a decision lets a call run that `agreed` people have approved.
+pub(super) fn still_open(decision: &Decision, agreed: u32) -> Result<(), ToolError> {
     match decision.effect {
         Effect::Deny => Err(ToolError::denied(format!(
             "the policy denies it now: {}",
             decision.reason
         ))),
+        Effect::Ask if decision.approvals > agreed => Err(ToolError::denied(format!(
+            "the policy wants {} approvals now, and it has {agreed}",
+            decision.approvals
+        ))
+        .with_hint("call the tool again to ask anew")),
         Effect::Allow | Effect::Ask => Ok(()),
     }
 }

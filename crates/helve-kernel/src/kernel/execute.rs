@@ -1,29 +1,28 @@
 //! From a decision to an answer: filters, the record of the start, the work, the
 //! record of the end.
+//!
+//! A run is in the list of what runs from its launch to its end, whatever happens in
+//! between: a [`Claim`] takes it out again, also when something panics.
 
 use std::panic::AssertUnwindSafe;
-use std::pin::pin;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use futures_util::FutureExt as _;
 use helve_core::args;
 use helve_core::audit::Hash;
-use helve_core::def::Risk;
 use helve_core::policy::Effect;
 use serde_json::{Map, Value};
 use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
 
 use super::pass::{Ready, key_taken, not_recorded};
 use super::{Kernel, Stop, lock};
-use crate::logs::Logs;
-use crate::registry::Behind;
+use crate::logs::{self, Logs};
 use crate::run::RunState;
 use crate::store::{Move, Opened};
 use crate::{
-    Answer, ApprovalId, Change, ErrorKind, Next, Passing, Permit, Reply, RunId, ToolError,
+    Answer, ApprovalId, Change, ErrorKind, Meta, Next, Passing, Permit, Reply, RunId, ToolError,
     panic_text,
 };
 
@@ -38,90 +37,165 @@ pub(super) enum Start {
     Approved(ApprovalId, Hash),
 }
 
-/// How long an executor may take to clear up after it was stopped.
-const CLEARING: Duration = Duration::from_secs(10);
+/// A place in the list of what runs.
+pub(super) struct Claim {
+    kernel: Kernel,
+    run: RunId,
+    pub(super) stop: Stop,
+}
 
-/// The longest wait between two attempts.
-const LONGEST_WAIT: Duration = Duration::from_secs(60);
+impl Drop for Claim {
+    fn drop(&mut self) {
+        lock(&self.kernel.inner.running).remove(&self.run);
+        // Whoever waits for an answer that never came looks at what is kept.
+        lock(&self.kernel.inner.askers).remove(&self.run);
+        self.kernel.told(Change::Run(self.run.clone()));
+    }
+}
 
 /// One execution: what it needs, and how far it got.
-struct Execution {
-    kernel: Kernel,
-    ready: Ready,
-    start: Start,
-    stop: Stop,
-    attempts: AtomicU32,
-    /// The run that the idempotency key led to.
-    instead: Mutex<Option<RunId>>,
+pub(super) struct Execution {
+    pub(super) kernel: Kernel,
+    pub(super) ready: Ready,
+    pub(super) start: Start,
+    pub(super) claim: Claim,
+    pub(super) attempts: AtomicU32,
+    /// What the call comes to instead of a run of its own.
+    instead: Mutex<Option<Instead>>,
     begun: Mutex<Option<Instant>>,
+    /// Held from before the record of the start until the tool is done: nothing may be
+    /// dropped in between.
+    at_work: tokio::sync::Mutex<()>,
+    /// The secrets of the arguments that a filter put in.
+    more_secrets: Mutex<Vec<String>>,
+}
+
+enum Instead {
+    /// The key leads to this run.
+    Run(RunId),
+    /// The key is taken.
+    Refusal,
 }
 
 impl Kernel {
-    /// Runs a call and waits for it. It goes on if the caller does not.
-    pub(super) async fn begin(&self, ready: Ready, start: Start) -> Answer {
-        let fallback = ready.answer(
-            Err(ToolError::internal("the run crashed outside of its tool")),
-            RunState::Failed,
-        );
-        self.launch(ready, start).await.unwrap_or(fallback)
-    }
-
-    /// Runs a call beside the caller.
-    pub(super) fn launch(&self, ready: Ready, start: Start) -> JoinHandle<Answer> {
+    /// Claims a run; `None` if it is under way here.
+    pub(super) fn claim(&self, run: &RunId) -> Option<Claim> {
         let stop = Stop {
-            token: CancellationToken::new(),
+            token: self.inner.stopping.child_token(),
             by: Arc::default(),
         };
-        let run = ready.run.clone();
-        lock(&self.inner.running).insert(run.clone(), stop.clone());
-        let execution = Execution {
+        let mut running = lock(&self.inner.running);
+        if running.contains_key(run) {
+            return None;
+        }
+        running.insert(run.clone(), stop.clone());
+        drop(running);
+        Some(Claim {
             kernel: self.clone(),
-            ready,
-            start,
+            run: run.clone(),
             stop,
-            attempts: AtomicU32::new(0),
-            instead: Mutex::default(),
-            begun: Mutex::default(),
-        };
-        let kernel = self.clone();
-        self.inner.tasks.spawn(async move {
-            let answer = execution.whole().await;
-            lock(&kernel.inner.running).remove(&run);
-            kernel.told(Change::Run(run));
-            answer
         })
+    }
+
+    /// Runs a call and waits for it. It goes on if the caller does not.
+    pub(super) async fn begin(&self, ready: Ready, start: Start) -> Answer {
+        let (run, tool) = (ready.run.clone(), ready.entry.def.name.to_string());
+        let answer = match self.launch(ready, start) {
+            Some(running) => running.await.ok(),
+            None => None,
+        };
+        answer.unwrap_or_else(|| Answer {
+            result: Err(ToolError::internal("the run crashed outside of its tool")
+                .with_hint("whether it took effect is unknown; look before you call it again")),
+            meta: Meta {
+                run_id: Some(run),
+                tool,
+                ..Meta::default()
+            },
+            writes: Vec::new(),
+        })
+    }
+
+    /// Runs a call beside the caller; not if it is under way already.
+    pub(super) fn launch(&self, ready: Ready, start: Start) -> Option<JoinHandle<Answer>> {
+        let claim = self.claim(&ready.run)?;
+        let execution = Execution::new(self, ready, start, claim);
+        Some(self.inner.tasks.spawn(execution.whole()))
     }
 }
 
 impl Execution {
-    async fn whole(&self) -> Answer {
-        let filters = &self.kernel.inner.filters;
-        let result = match filters.is_empty() {
-            true => self.work(self.ready.args.clone()).await,
-            false => {
-                let passing = Passing {
-                    def: self.ready.entry.def.clone(),
-                    principal: self.ready.principal.clone(),
-                    ctx: self.ready.ctx.clone(),
-                    args: self.ready.args.clone(),
-                };
-                let tool = |passing: Passing| self.work(passing.args).boxed();
-                let next = Next {
-                    rest: filters,
-                    tool: &tool,
-                };
-                next.run(passing).await
-            }
-        };
-        let instead = lock(&self.instead).take();
-        match instead {
-            Some(run) => self.kernel.answer_of(&run).await,
-            None => self.finish(result).await,
+    pub(super) fn new(kernel: &Kernel, ready: Ready, start: Start, claim: Claim) -> Self {
+        Self {
+            kernel: kernel.clone(),
+            ready,
+            start,
+            claim,
+            attempts: AtomicU32::new(0),
+            instead: Mutex::default(),
+            begun: Mutex::default(),
+            at_work: tokio::sync::Mutex::default(),
+            more_secrets: Mutex::default(),
         }
+    }
+
+    /// All of it, to the answer.
+    pub(super) async fn whole(self) -> Answer {
+        let result = AssertUnwindSafe(self.stoppable()).catch_unwind().await;
+        let result = result.unwrap_or_else(|panic| {
+            let what = panic_text(&*panic);
+            Err(ToolError::internal(format!("the run crashed: {what}")))
+        });
+        let instead = lock(&self.instead).take();
+        let answer = match instead {
+            Some(Instead::Run(run)) => self.kernel.answer_of(&run, self.ready.wait).await,
+            Some(Instead::Refusal) => {
+                let tool = self.ready.entry.def.name.as_str();
+                let principal = &self.ready.principal;
+                self.kernel.refuse(tool, principal, key_taken()).await
+            }
+            None => self.finish(result).await,
+        };
+        if let Some(asker) = lock(&self.kernel.inner.askers).remove(&self.ready.run) {
+            // They may have gone.
+            let _ = asker.send(answer.clone());
+        }
+        answer
+    }
+
+    async fn stoppable(&self) -> Result<Reply, ToolError> {
+        let filters = &self.kernel.inner.filters;
+        if filters.is_empty() {
+            return self.work(self.ready.args.clone()).await;
+        }
+        let passing = Passing {
+            def: self.ready.entry.def.clone(),
+            principal: self.ready.principal.clone(),
+            ctx: self.ready.ctx.clone(),
+            args: self.ready.args.clone(),
+        };
+        let tool = |passing: Passing| self.work(passing.args).boxed();
+        let next = Next {
+            rest: filters,
+            tool: &tool,
+        };
+        // A filter that waits for something is dropped; a tool clears up by itself.
+        let idle = async {
+            self.claim.stop.token.cancelled().await;
+            drop(self.at_work.lock().await);
+        };
+        let result = tokio::select! {
+            biased;
+            result = next.run(passing) => result?,
+            () = idle => return Err(self.stopped()),
+        };
+        self.kernel.fits(&self.ready, &result)?;
+        Ok(result)
     }
 
     /// The innermost of the onion: the record of the start, then the tool.
     async fn work(&self, args: Map<String, Value>) -> Result<Reply, ToolError> {
+        let _at_work = self.at_work.lock().await;
         let changed;
         let ready = match args == self.ready.args {
             true => &self.ready,
@@ -130,8 +204,10 @@ impl Execution {
                 &changed
             }
         };
+        self.unless_stopped()?;
         self.record_start(ready).await?;
         *lock(&self.begun) = Some(Instant::now());
+        self.unless_stopped()?;
         self.kernel.told(Change::Run(ready.run.clone()));
 
         let inner = &self.kernel.inner;
@@ -140,15 +216,18 @@ impl Execution {
             inner.store.clone(),
             inner.clock.clone(),
             inner.changes.clone(),
-            self.kernel.secrets(ready),
+            match ready.entry.def.sensitive {
+                true => logs::Keep::Nothing,
+                false => logs::Keep::Without(self.secrets()),
+            },
         );
         let permit = Permit {
             run: ready.run.clone(),
             def: ready.entry.def.clone(),
-            args: ready.resolved.clone(),
+            args: ready.given().clone(),
             ctx: ready.ctx.clone(),
             fingerprint: ready.entry.fingerprint.clone(),
-            stop: self.stop.token.clone(),
+            stop: self.claim.stop.token.child_token(),
             logs,
             artifacts: self.kernel.artifacts(&ready.run),
             root: inner.root.clone(),
@@ -160,12 +239,16 @@ impl Execution {
         };
         // Both in this task: what was written is kept before the end is recorded.
         let (result, ()) = tokio::join!(tool, keep);
-        self.kernel.shaped(ready, result?)
+        let reply = result?;
+        self.kernel.fits(ready, &reply)?;
+        Ok(reply)
     }
 
     /// A filter changed the arguments: every check once more.
     fn again(&self, args: Map<String, Value>) -> Result<Ready, ToolError> {
         let entry = &self.ready.entry;
+        // Before anything can fail and quote them.
+        *lock(&self.more_secrets) = super::reply::secrets_in(entry, &args);
         let prepared =
             args::prepare(&Value::Object(args), &entry.def.input_schema, &entry.input)
                 .map_err(|e| ToolError::validation(format!("a filter broke the arguments: {e}")))?;
@@ -173,8 +256,9 @@ impl Execution {
         let principal = &self.ready.principal;
         let decision = self
             .kernel
-            .decide_call(entry, principal, &prepared.args, &resolved);
+            .decide_call(entry, principal, &prepared.args, resolved.as_ref());
         let ready = Ready {
+            hidden: self.kernel.hide(entry, &prepared.args),
             args: prepared.args,
             resolved,
             decision,
@@ -196,11 +280,16 @@ impl Execution {
             Start::Open => {
                 let mut run = self.kernel.run_of(ready, RunState::Running);
                 run.started = Some(record.at);
-                match store.open_run(run, None, ready.idempotency(), record).await {
+                // The key is for what was asked, whatever a filter made of it.
+                let key = self.ready.idempotency();
+                match store.open_run(run, None, key, record).await {
                     Ok(Opened::New) => Ok(true),
-                    Ok(Opened::KeyTaken) => return Err(key_taken()),
+                    Ok(Opened::KeyTaken) => {
+                        *lock(&self.instead) = Some(Instead::Refusal);
+                        return Err(key_taken());
+                    }
                     Ok(Opened::Same(run)) => {
-                        *lock(&self.instead) = Some(run);
+                        *lock(&self.instead) = Some(Instead::Run(run));
                         return Err(ToolError::conflict("the same call was made before"));
                     }
                     Err(e) => Err(e),
@@ -234,90 +323,51 @@ impl Execution {
         }
     }
 
-    async fn attempts(&self, ready: &Ready, permit: &Permit) -> Result<Reply, ToolError> {
-        let def = &ready.entry.def;
-        let harmless = matches!(def.risk, Some(Risk::Read | Risk::ExecLow | Risk::ExecHigh));
-        let retry = def.retry.filter(|_| harmless || def.idempotent);
-        let mut wait = retry.map(|r| r.delay).unwrap_or_default();
-        loop {
-            let attempt = self.attempts.fetch_add(1, Ordering::Relaxed) + 1;
-            let result = self.attempt(ready, permit).await;
-            let again = retry.is_some_and(|r| attempt <= r.max);
-            match result {
-                Err(error) if error.kind.retryable() && again => {}
-                result => return result,
-            }
-            tokio::select! {
-                () = tokio::time::sleep(wait) => {}
-                () = self.stop.token.cancelled() => return Err(self.cancelled()),
-            }
-            wait = (wait * 2).min(LONGEST_WAIT);
+    fn unless_stopped(&self) -> Result<(), ToolError> {
+        match self.claim.stop.token.is_cancelled() {
+            true => Err(self.stopped()),
+            false => Ok(()),
         }
     }
 
-    async fn attempt(&self, ready: &Ready, permit: &Permit) -> Result<Reply, ToolError> {
-        let inner = &self.kernel.inner;
-        let executor = match &ready.entry.behind {
-            Behind::Handler(handler) => Err(handler),
-            Behind::Executor(kind) => Ok(inner.executors.get(kind).ok_or_else(|| {
-                let kind = kind.as_str();
-                ToolError::dependency(format!("this hub cannot run tools with executor `{kind}`"))
-            })?),
-            Behind::Nothing => {
-                let name = &ready.entry.def.name;
-                let error = ToolError::dependency(format!("`{name}` has no executor"));
-                return Err(
-                    error.with_hint("give it one, for example `host`, and register it again")
-                );
-            }
-        };
-        let work = async {
-            match executor {
-                Ok(executor) => executor.run(permit).await,
-                Err(handler) => {
-                    let args = Value::Object(ready.resolved.clone());
-                    handler(ready.ctx.clone(), args).await
-                }
-            }
-        };
-        let mut work = pin!(AssertUnwindSafe(work).catch_unwind());
-        let limit = ready.entry.def.time_limit();
-        let why = tokio::select! {
-            biased;
-            done = &mut work => return done.unwrap_or_else(|p| Err(crashed(&ready.entry.def.name, &*p))),
-            () = self.stop.token.cancelled() => self.cancelled(),
-            () = tokio::time::sleep(limit) => {
-                self.stop.token.cancel();
-                timed_out(&ready.entry.def, limit)
-            }
-        };
-        if executor.is_ok() {
-            // It has processes to end; a handler's future ends by being dropped.
-            let _ = tokio::time::timeout(CLEARING, work).await;
-        }
-        Err(why)
+    /// What is said of a run that somebody stopped.
+    pub(super) fn stopped(&self) -> ToolError {
+        let by = lock(&self.claim.stop.by).clone();
+        let by = by.unwrap_or_else(|| "the hub, which is stopping".to_owned());
+        let error = ToolError::denied(format!("the run was stopped by {by}"));
+        error.with_hint(match self.attempts.load(Ordering::Relaxed) {
+            0 => "it had not begun",
+            _ => "whether it took effect is unknown",
+        })
     }
 
-    fn cancelled(&self) -> ToolError {
-        let by = lock(&self.stop.by).clone();
-        let by = by.unwrap_or_else(|| "its time limit".to_owned());
-        ToolError::denied(format!("the run was stopped by {by}"))
-            .with_hint("whether it took effect is unknown")
+    /// What must not be kept of this call.
+    fn secrets(&self) -> Vec<String> {
+        let mut secrets = super::reply::secrets_in(&self.ready.entry, &self.ready.args);
+        if let Some(resolved) = &self.ready.resolved {
+            secrets.extend(super::reply::secrets_in(&self.ready.entry, resolved));
+        }
+        secrets.extend(lock(&self.more_secrets).iter().cloned());
+        secrets
     }
 
     /// The record of the end, then the answer.
     async fn finish(&self, result: Result<Reply, ToolError>) -> Answer {
         let begun = *lock(&self.begun);
-        let by_person = lock(&self.stop.by).is_some() && self.stop.token.is_cancelled();
+        let stopped = self.claim.stop.token.is_cancelled();
         let state = match &result {
             Ok(_) => RunState::Succeeded,
-            Err(_) if by_person => RunState::Cancelled,
             Err(e) if e.kind == ErrorKind::Timeout => RunState::TimedOut,
+            Err(_) if stopped => RunState::Cancelled,
             Err(e) if e.kind == ErrorKind::Denied => RunState::Denied,
             Err(_) => RunState::Failed,
         };
+        let secrets = self.secrets();
         let (result, reply) = match result {
-            Ok(mut reply) => (Ok(std::mem::take(&mut reply.data)), reply),
+            Ok(reply) => {
+                let mut reply = self.kernel.shortened(&self.ready, reply, &secrets);
+                (Ok(std::mem::take(&mut reply.data)), reply)
+            }
             Err(error) => (Err(error), Reply::default()),
         };
         let mut answer = self.ready.answer(result, state);
@@ -330,10 +380,48 @@ impl Execution {
             answer.meta.approval = Some(id.clone());
         }
         answer.meta.timing_ms = begun.map_or(0.0, |b| b.elapsed().as_secs_f64() * 1000.0);
-        self.kernel
-            .record_end(&self.ready, &self.start, begun.is_some(), &mut answer)
+        match (begun, &self.start) {
+            (Some(_), _) => {
+                self.kernel
+                    .record_end(&self.ready, &mut answer, &secrets)
+                    .await;
+                answer
+            }
+            (None, Start::Open) => {
+                self.kernel
+                    .record_unopened(&self.ready, &mut answer, &secrets)
+                    .await;
+                answer
+            }
+            (None, _) => self.not_begun(answer, &secrets).await,
+        }
+    }
+
+    /// A run that was open before it could begin, and did not.
+    async fn not_begun(&self, answer: Answer, secrets: &[String]) -> Answer {
+        if let Start::Approved(id, _) = &self.start
+            && let Ok(Some(approval)) = self.kernel.inner.store.approval(id).await
+            && self.kernel.is_too_late(&approval)
+            && self.kernel.expire_one(&approval).await.is_ok()
+        {
+            return self
+                .kernel
+                .answer_of(&self.ready.run, self.ready.wait)
+                .await;
+        }
+        let ended = self
+            .kernel
+            .record_not_begun(&self.ready, &answer, secrets)
             .await;
-        answer
+        match ended {
+            // Somebody else ended it, or runs it: what came of that is the answer.
+            Ok(false) => {
+                self.kernel
+                    .answer_of(&self.ready.run, self.ready.wait)
+                    .await
+            }
+            Ok(true) | Err(_) => answer,
+        }
     }
 }
 
@@ -343,17 +431,4 @@ fn exit_code(answer: &Answer) -> Option<i32> {
         Err(e) if e.kind == ErrorKind::Timeout => Some(124),
         Err(e) => e.exit_code,
     }
-}
-
-fn crashed(tool: &helve_core::ToolName, panic: &(dyn std::any::Any + Send)) -> ToolError {
-    ToolError::internal(format!("`{tool}` crashed: {}", panic_text(panic)))
-}
-
-fn timed_out(def: &helve_core::ToolDef, limit: Duration) -> ToolError {
-    let effect = match def.risk == Some(Risk::Read) || def.idempotent {
-        true => "it can be called again",
-        false => "whether it took effect is unknown",
-    };
-    let error = ToolError::timeout(format!("`{}` ran past its limit of {limit:?}", def.name));
-    error.with_hint(effect)
 }

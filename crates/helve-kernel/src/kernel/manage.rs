@@ -43,7 +43,13 @@ pub struct Outcome {
 impl Kernel {
     /// Registers a tool, or a new version of it. The same definition again changes nothing.
     pub async fn register(&self, who: &Principal, new: Registration) -> Result<Outcome, ToolError> {
-        who.require(Permission::ToolRegister)?;
+        let (kernel, who) = (self.clone(), who.clone());
+        self.through(async move { kernel.register_now(&who, new).await })
+            .await
+    }
+
+    async fn register_now(&self, who: &Principal, new: Registration) -> Result<Outcome, ToolError> {
+        self.allowed(who, Permission::ToolRegister)?;
         let name = new.def.name.to_string();
         self.in_reach(who, &name)?;
         let _one = self.inner.registering.lock().await;
@@ -52,7 +58,12 @@ impl Kernel {
         let mut warnings = linted(&new.def)?;
         let fingerprint = self.inspect(&new.def, &mut warnings).await?;
         let history = self.history(&name).await?;
-        self.risk_kept(who, &new.def, history.last(), &new.source)?;
+        if new.source == API {
+            // Of a tool that was removed, the highest that it ever had.
+            let highest = || history.iter().map(|v| risk_of(&v.definition)).max();
+            let old = before.as_ref().map(|b| b.def.risk.unwrap_or(Risk::Write));
+            risk_kept(who, &new.def, old.or_else(highest))?;
+        }
 
         let mut def = new.def;
         if let Some(before) = &before {
@@ -98,7 +109,8 @@ impl Kernel {
         read(&self.inner.registry)
             .check(&entry)
             .map_err(|e| ToolError::conflict(e.to_string()))?;
-        self.keep(who, &kept, before.as_deref()).await?;
+        self.keep(who, &kept, before.as_deref(), history.is_empty())
+            .await?;
         let put = write(&self.inner.registry).put(entry.clone());
         put.map_err(|e| ToolError::conflict(e.to_string()))?;
         self.told(Change::Tool(name));
@@ -114,6 +126,7 @@ impl Kernel {
         who: &Principal,
         kept: &Registered,
         before: Option<&Entry>,
+        first: bool,
     ) -> Result<(), ToolError> {
         let version = &kept.current;
         let event = match before {
@@ -145,7 +158,9 @@ impl Kernel {
                 "another registration of the same version was first",
             ));
         }
-        if before.is_some_and(|b| b.enabled != enabled) {
+        // One that was removed comes back as it was.
+        let differs = before.map_or(!first, |b| b.enabled != enabled);
+        if differs {
             self.store_enabled(who, &name, enabled).await?;
         }
         Ok(())
@@ -158,13 +173,31 @@ impl Kernel {
         name: &str,
         enabled: bool,
     ) -> Result<Arc<Entry>, ToolError> {
+        let (kernel, who, name) = (self.clone(), who.clone(), name.to_owned());
+        self.through(async move { kernel.set_enabled_now(&who, &name, enabled).await })
+            .await
+    }
+
+    async fn set_enabled_now(
+        &self,
+        who: &Principal,
+        name: &str,
+        enabled: bool,
+    ) -> Result<Arc<Entry>, ToolError> {
+        let _one = self.inner.registering.lock().await;
         let entry = self.managed(who, name)?;
         if entry.enabled == enabled {
             return Ok(entry);
         }
         let name = entry.def.name.to_string();
-        if entry.source != CODE {
-            self.store_enabled(who, &name, enabled).await?;
+        match entry.source == CODE {
+            false => self.store_enabled(who, &name, enabled).await?,
+            // The store does not know it; that it was done is on record nevertheless.
+            true => {
+                let record = self.entry_of(&who.owner, enabling(enabled), &name);
+                let kept = self.inner.store.record(record).await;
+                kept.map_err(|e| broken(&e))?;
+            }
         }
         self.swap(&name, |e| e.enabled = enabled)
     }
@@ -175,12 +208,7 @@ impl Kernel {
         name: &str,
         enabled: bool,
     ) -> Result<(), ToolError> {
-        let event = if enabled {
-            "tool.enabled"
-        } else {
-            "tool.disabled"
-        };
-        let record = self.entry_of(&who.owner, event, name);
+        let record = self.entry_of(&who.owner, enabling(enabled), name);
         let set = self.inner.store.set_enabled(name, enabled, record).await;
         set.map(drop).map_err(|e| broken(&e))
     }
@@ -193,9 +221,22 @@ impl Kernel {
         version: &semver::Version,
         why: Option<String>,
     ) -> Result<Arc<Entry>, ToolError> {
+        let (kernel, who) = (self.clone(), who.clone());
+        let (name, version) = (name.to_owned(), version.clone());
+        self.through(async move { kernel.roll_back_now(&who, &name, &version, why).await })
+            .await
+    }
+
+    async fn roll_back_now(
+        &self,
+        who: &Principal,
+        name: &str,
+        version: &semver::Version,
+        why: Option<String>,
+    ) -> Result<Arc<Entry>, ToolError> {
+        let _one = self.inner.registering.lock().await;
         let entry = self.managed(who, name)?;
         let name = entry.def.name.to_string();
-        let _one = self.inner.registering.lock().await;
         let history = self.history(&name).await?;
         let old = history
             .iter()
@@ -208,8 +249,7 @@ impl Kernel {
             })?;
         let def = ToolDef::from_value(&old.definition)
             .map_err(|_| ToolError::internal("the old version is damaged"))?;
-        let current = history.iter().find(|v| v.version == entry.version);
-        self.risk_kept(who, &def, current, &entry.source)?;
+        risk_kept(who, &def, Some(entry.def.risk.unwrap_or(Risk::Write)))?;
         let record = self
             .entry_of(&who.owner, "tool.rolled_back", &name)
             .with("version", version.to_string())
@@ -241,6 +281,13 @@ impl Kernel {
 
     /// Removes a tool. Its versions stay on record.
     pub async fn remove(&self, who: &Principal, name: &str) -> Result<(), ToolError> {
+        let (kernel, who, name) = (self.clone(), who.clone(), name.to_owned());
+        self.through(async move { kernel.remove_now(&who, &name).await })
+            .await
+    }
+
+    async fn remove_now(&self, who: &Principal, name: &str) -> Result<(), ToolError> {
+        let _one = self.inner.registering.lock().await;
         let entry = self.managed(who, name)?;
         if entry.source == CODE {
             return Err(ToolError::conflict(
@@ -248,7 +295,6 @@ impl Kernel {
             ));
         }
         let name = entry.def.name.to_string();
-        let _one = self.inner.registering.lock().await;
         let record = self
             .entry_of(&who.owner, "tool.removed", &name)
             .with("hash", entry.hash.to_string());
@@ -261,7 +307,7 @@ impl Kernel {
 
     /// All versions of a tool, oldest first.
     pub async fn versions(&self, who: &Principal, name: &str) -> Result<Vec<Version>, ToolError> {
-        who.require(Permission::ToolRead)?;
+        self.allowed(who, Permission::ToolRead)?;
         let entry = self.resolve(name)?;
         self.in_reach(who, entry.def.name.as_str())?;
         self.history(entry.def.name.as_str()).await
@@ -276,7 +322,7 @@ impl Kernel {
     }
 
     fn managed(&self, who: &Principal, name: &str) -> Result<Arc<Entry>, ToolError> {
-        who.require(Permission::ToolRegister)?;
+        self.allowed(who, Permission::ToolRegister)?;
         let entry = self.resolve(name)?;
         self.in_reach(who, entry.def.name.as_str())?;
         Ok(entry)
@@ -335,36 +381,10 @@ impl Kernel {
         }
     }
 
-    /// A risk is lowered only by somebody who could approve the call instead.
-    fn risk_kept(
-        &self,
-        who: &Principal,
-        def: &ToolDef,
-        before: Option<&Version>,
-        source: &str,
-    ) -> Result<(), ToolError> {
-        let risk = |word: Option<&str>| word.and_then(Risk::parse).unwrap_or(Risk::Write);
-        let Some(before) = before else { return Ok(()) };
-        let old = risk(before.definition.get("risk").and_then(Value::as_str));
-        let new = def.risk.unwrap_or(Risk::Write);
-        let trusted = who.kind == PrincipalKind::Person && who.may(Permission::ApprovalDecide);
-        if new >= old || trusted || source != API {
-            return Ok(());
-        }
-        let error = ToolError::permission(format!(
-            "`{}` cannot lower the risk of `{}` from `{}` to `{}`",
-            who.owner,
-            def.name,
-            old.as_str(),
-            new.as_str()
-        ));
-        Err(error.with_hint("a person with `approval:decide` may"))
-    }
-
     /// Puts a changed copy of a tool in its place.
     fn swap(&self, name: &str, change: impl FnOnce(&mut Entry)) -> Result<Arc<Entry>, ToolError> {
         let mut registry = write(&self.inner.registry);
-        let old = registry.resolve(name)?;
+        let old = registry.resolve(name, |_| true)?;
         let mut entry = old
             .again()
             .map_err(|e| ToolError::internal(e.to_string()))?;
@@ -380,6 +400,37 @@ impl Kernel {
 
 /// The source of tools that were registered over an interface.
 const API: &str = "api";
+
+fn enabling(enabled: bool) -> &'static str {
+    match enabled {
+        true => "tool.enabled",
+        false => "tool.disabled",
+    }
+}
+
+/// The risk that a kept definition says; one that does not counts as the highest.
+fn risk_of(definition: &Value) -> Risk {
+    let word = definition.get("risk").and_then(Value::as_str);
+    word.and_then(Risk::parse).unwrap_or(Risk::Write)
+}
+
+/// A risk is lowered only by somebody who could approve the call instead.
+fn risk_kept(who: &Principal, def: &ToolDef, old: Option<Risk>) -> Result<(), ToolError> {
+    let Some(old) = old else { return Ok(()) };
+    let new = def.risk.unwrap_or(Risk::Write);
+    let trusted = who.kind == PrincipalKind::Person && who.may(Permission::ApprovalDecide);
+    if new >= old || trusted {
+        return Ok(());
+    }
+    let error = ToolError::permission(format!(
+        "`{}` cannot lower the risk of `{}` from `{}` to `{}`",
+        who.owner,
+        def.name,
+        old.as_str(),
+        new.as_str()
+    ));
+    Err(error.with_hint("a person with `approval:decide` may"))
+}
 
 /// Errors refuse a definition; warnings come back.
 fn linted(def: &ToolDef) -> Result<Vec<String>, ToolError> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use helve_core::args::{self, Coerced};
+use helve_core::def::Risk;
 use helve_core::policy::{Decision, Effect};
 use serde_json::{Map, Value};
 
@@ -13,7 +14,8 @@ use super::{Kernel, authorize, paths};
 use crate::run::{Run, RunState};
 use crate::store::{IdempotencyKey, Opened, Record};
 use crate::{
-    Answer, At, Call, Ctx, Entry, Meta, Principal, RunId, StoreError, ToolError, Wait, panic_text,
+    Answer, At, Call, Change, Ctx, Entry, Meta, Principal, RunId, StoreError, TokenId, ToolError,
+    Wait, panic_text,
 };
 
 /// A call that is sound, with what policy says of it.
@@ -25,11 +27,14 @@ pub(super) struct Ready {
     pub(super) ctx: Ctx,
     /// The arguments as they were asked, defaults filled in.
     pub(super) args: Map<String, Value>,
-    /// The same with every path resolved: what the tool gets.
-    pub(super) resolved: Map<String, Value>,
+    /// The same with every path resolved, where there is one: what the tool gets.
+    pub(super) resolved: Option<Map<String, Value>>,
+    /// The same as they may be kept, where that is not all: secrets as HMACs.
+    pub(super) hidden: Option<Map<String, Value>>,
     pub(super) coerced: Vec<Coerced>,
     pub(super) decision: Decision,
     pub(super) key: Option<String>,
+    pub(super) wait: Wait,
     pub(super) created: At,
 }
 
@@ -43,7 +48,7 @@ impl Kernel {
     }
 
     async fn pass(&self, call: Call) -> Answer {
-        let (tool, principal, wait) = (call.tool.clone(), call.principal.clone(), call.wait);
+        let (tool, principal) = (call.tool.clone(), call.principal.clone());
         // A check that crashes has not passed.
         let ready = std::panic::catch_unwind(AssertUnwindSafe(|| self.ready(call))).unwrap_or_else(
             |panic| {
@@ -57,20 +62,21 @@ impl Kernel {
             Err(error) => self.refuse(&tool, &principal, error).await,
             Ok(ready) => match ready.decision.effect {
                 Effect::Deny => self.deny(ready).await,
-                Effect::Ask => self.ask(ready, wait).await,
-                Effect::Allow => self.allow(ready, wait).await,
+                Effect::Ask => self.ask(ready).await,
+                Effect::Allow => self.allow(ready).await,
             },
         }
     }
 
     /// Everything that can be said about a call before it runs.
-    fn ready(&self, call: Call) -> Result<Ready, ToolError> {
+    pub(super) fn ready(&self, call: Call) -> Result<Ready, ToolError> {
         if self.inner.closing.is_cancelled() {
             return Err(ToolError::transient(
                 "the hub is stopping and takes no more calls",
             ));
         }
-        let entry = self.resolve(&call.tool)?;
+        let entry = self.resolve_for(&call.principal, &call.tool)?;
+        self.counts(&call.principal)?;
         authorize::permitted(&call.principal, &entry)?;
         if !entry.enabled {
             let error = ToolError::not_found(format!("`{}` is disabled", entry.def.name));
@@ -79,11 +85,12 @@ impl Kernel {
         let prepared = args::prepare(&call.args, &entry.def.input_schema, &entry.input)
             .map_err(|e| ToolError::validation(e.to_string()))?;
         let resolved = self.resolve_paths(&entry, &prepared.args)?;
-        let decision = self.decide_call(&entry, &call.principal, &prepared.args, &resolved);
+        let decision = self.decide_call(&entry, &call.principal, &prepared.args, resolved.as_ref());
         let run = RunId::fresh();
         let ctx = call.ctx.to_builder().run_id(run.as_str());
         Ok(Ready {
             ctx: ctx.principal(call.principal.owner.as_str()).build(),
+            hidden: self.hide(&entry, &prepared.args),
             run,
             entry,
             principal: call.principal,
@@ -92,28 +99,44 @@ impl Kernel {
             coerced: prepared.coerced,
             decision,
             key: call.key,
+            wait: call.wait,
             created: self.now(),
         })
     }
 
+    /// The arguments with their paths resolved, where the schema marks any.
     pub(super) fn resolve_paths(
         &self,
         entry: &Entry,
         args: &Map<String, Value>,
-    ) -> Result<Map<String, Value>, ToolError> {
-        match entry.has_paths {
-            true => paths::resolve(&self.inner.root, &entry.def, args),
-            false => Ok(args.clone()),
-        }
+    ) -> Result<Option<Map<String, Value>>, ToolError> {
+        let resolve = || paths::resolve(&self.inner.root, &entry.def, args);
+        entry.has_paths.then(resolve).transpose()
+    }
+
+    /// The arguments with their secrets as HMACs, where the schema marks any.
+    pub(super) fn hide(
+        &self,
+        entry: &Entry,
+        args: &Map<String, Value>,
+    ) -> Option<Map<String, Value>> {
+        let schema = &entry.def.input_schema;
+        let hide = || helve_core::secret::hide(schema, args, &self.inner.secret_key);
+        entry.has_secrets.then(hide)
     }
 
     /// A call that never became a run leaves an entry nevertheless.
-    async fn refuse(&self, tool: &str, principal: &Principal, error: ToolError) -> Answer {
+    pub(super) async fn refuse(
+        &self,
+        tool: &str,
+        principal: &Principal,
+        error: ToolError,
+    ) -> Answer {
         let shown: String = tool.chars().take(128).collect();
         let record = self
             .entry_of(&principal.owner, "call.refused", &shown)
             .with("type", error.kind.as_str())
-            .with("token", principal.token.as_ref().map(|t| t.as_str()));
+            .with("token", principal.token.as_ref().map(TokenId::as_str));
         let error = match self.inner.store.record(record).await {
             Ok(()) => error,
             Err(e) => not_recorded(&e),
@@ -136,34 +159,55 @@ impl Kernel {
                 Some(rule) => format!("rule {rule} of the policy says so"),
                 None => "the default policy says so".to_owned(),
             });
-        let mut answer = ready.answer(Err(error), RunState::Denied);
+        let answer = ready.answer(Err(error), RunState::Denied);
         let mut run = self.run_of(&ready, RunState::Denied);
         run.ended = Some(ready.created);
         run.answer = Some(answer.to_value());
         let record = self.run_record(&ready, "run.denied");
         if let Err(e) = self.inner.store.open_run(run, None, None, record).await {
-            answer.result = Err(not_recorded(&e));
+            return self.unopened(&ready, not_recorded(&e));
         }
+        self.told(Change::Run(ready.run));
         answer
     }
 
-    async fn allow(&self, ready: Ready, wait: Wait) -> Answer {
-        if wait != Wait::Nothing {
+    async fn allow(&self, ready: Ready) -> Answer {
+        if ready.wait != Wait::Nothing {
             return self.begin(ready, Start::Open).await;
         }
+        let (kernel, queued) = (self.clone(), ready.clone());
+        let opened = self.through(async move { kernel.queue(queued).await });
+        match opened.await {
+            Err(error) => self.unopened(&ready, error),
+            Ok(Opened::KeyTaken) => self.key_taken(&ready).await,
+            Ok(Opened::Same(run)) => self.answer_so_far(&run).await,
+            Ok(Opened::New) => ready.answer(Ok(Value::Null), RunState::Queued),
+        }
+    }
+
+    async fn queue(&self, ready: Ready) -> Result<Opened, ToolError> {
         let run = self.run_of(&ready, RunState::Queued);
         let record = self.run_record(&ready, "run.queued");
         let key = ready.idempotency();
-        match self.inner.store.open_run(run, None, key, record).await {
-            Err(e) => ready.answer(Err(not_recorded(&e)), RunState::Failed),
-            Ok(Opened::KeyTaken) => ready.answer(Err(key_taken()), RunState::Failed),
-            Ok(Opened::Same(run)) => self.answer_so_far(&run).await,
-            Ok(Opened::New) => {
-                let answer = ready.answer(Ok(Value::Null), RunState::Queued);
-                drop(self.launch(ready, Start::Queued));
-                answer
-            }
+        let opened = self.inner.store.open_run(run, None, key, record).await;
+        let opened = opened.map_err(|e| not_recorded(&e))?;
+        if opened == Opened::New {
+            self.launch(ready, Start::Queued);
         }
+        Ok(opened)
+    }
+
+    /// A call that could not become a run, because it could not be recorded.
+    pub(super) fn unopened(&self, ready: &Ready, error: ToolError) -> Answer {
+        let mut answer = ready.answer(Err(error), RunState::Failed);
+        answer.meta.run_id = None;
+        answer.meta.state = None;
+        answer
+    }
+
+    pub(super) async fn key_taken(&self, ready: &Ready) -> Answer {
+        let tool = ready.entry.def.name.as_str();
+        self.refuse(tool, &ready.principal, key_taken()).await
     }
 
     /// The run as it is kept.
@@ -177,24 +221,13 @@ impl Kernel {
             under: ready.principal.under.clone(),
             agent: ready.ctx.agent_id().map(str::to_owned),
             state,
-            args: Value::Object(self.hidden(ready)),
+            args: Value::Object(ready.kept().clone()),
             created: ready.created,
             started: None,
             ended: None,
             approval: None,
             exit_code: None,
             answer: None,
-        }
-    }
-
-    /// The arguments as they may be kept: secrets as HMACs.
-    pub(super) fn hidden(&self, ready: &Ready) -> Map<String, Value> {
-        match ready.entry.has_secrets {
-            false => ready.args.clone(),
-            true => {
-                let schema = &ready.entry.def.input_schema;
-                helve_core::secret::hide(schema, &ready.args, &self.inner.secret_key)
-            }
         }
     }
 
@@ -211,16 +244,26 @@ impl Kernel {
             .with("tool", def.name.as_str())
             .with("version", ready.entry.version.to_string())
             .with("version_hash", ready.entry.hash.to_string())
-            .with("risk", def.risk.map(|r| r.as_str()))
-            .with("args", self.hidden(ready))
+            .with("risk", def.risk.map(Risk::as_str))
+            .with("args", ready.kept().clone())
             .with("agent", ready.ctx.agent_id())
             .with("under", ready.principal.under.as_deref())
-            .with("token", ready.principal.token.as_ref().map(|t| t.as_str()))
+            .with("token", ready.principal.token.as_ref().map(TokenId::as_str))
             .with("decision", decision)
     }
 }
 
 impl Ready {
+    /// The arguments that the tool gets.
+    pub(super) fn given(&self) -> &Map<String, Value> {
+        self.resolved.as_ref().unwrap_or(&self.args)
+    }
+
+    /// The arguments as they may be kept.
+    pub(super) fn kept(&self) -> &Map<String, Value> {
+        self.hidden.as_ref().unwrap_or(&self.args)
+    }
+
     pub(super) fn answer(&self, result: Result<Value, ToolError>, state: RunState) -> Answer {
         Answer {
             result,
@@ -238,7 +281,8 @@ impl Ready {
 
     pub(super) fn idempotency(&self) -> Option<IdempotencyKey> {
         let key = self.key.clone()?;
-        let asked = serde_json::json!({"tool": self.entry.def.name.as_str(), "args": self.args});
+        // The hash is kept: of a secret, only its HMAC goes into it.
+        let asked = serde_json::json!({"tool": self.entry.def.name.as_str(), "args": self.kept()});
         let body = helve_core::audit::hash_of(&asked)
             .unwrap_or_else(|_| helve_core::audit::Hash::of(asked.to_string().as_bytes()));
         Some(IdempotencyKey {

@@ -15,6 +15,12 @@ use crate::ToolError;
 /// The folder of the hub's own state, which no tool is handed.
 const STATE: &str = ".helve";
 
+/// No system takes a longer path.
+const LONGEST: usize = 4096;
+
+/// Folders that hold no files of anybody.
+const SYSTEM: [&str; 3] = ["/proc", "/sys", "/dev"];
+
 /// The arguments with every path resolved, or why one is refused.
 pub(super) fn resolve(
     root: &Path,
@@ -86,6 +92,7 @@ fn each_text(
 
 fn refused(pointer: &str, asked: &str, kind: crate::ErrorKind, why: &str) -> ToolError {
     let name = pointer.trim_start_matches('/');
+    let asked: String = asked.chars().take(200).collect();
     let asked = asked.escape_debug();
     ToolError::new(
         kind,
@@ -95,14 +102,10 @@ fn refused(pointer: &str, asked: &str, kind: crate::ErrorKind, why: &str) -> Too
 
 fn resolve_one(root: &Path, def: &ToolDef, asked: &str) -> Result<PathBuf, ToolError> {
     let path = real(root, asked)?;
-    if path.starts_with(root.join(STATE)) {
+    // Also where it lies somewhere else, behind a link.
+    let state = real(root, STATE).unwrap_or_else(|_| root.join(STATE));
+    if path.starts_with(root.join(STATE)) || path.starts_with(state) {
         return Err(ToolError::permission("it is the hub's own state"));
-    }
-    if ["/proc", "/sys", "/dev"]
-        .iter()
-        .any(|p| path.starts_with(p))
-    {
-        return Err(ToolError::permission("it is a device or the system itself"));
     }
     if def.allowed_paths.is_empty() {
         let why = "the tool has no `allowed_paths`, so it may touch none";
@@ -138,6 +141,9 @@ fn real(root: &Path, asked: &str) -> Result<PathBuf, ToolError> {
     if asked.is_empty() {
         return Err(ToolError::validation("it is empty"));
     }
+    if asked.len() > LONGEST {
+        return Err(ToolError::validation("it is longer than any path can be"));
+    }
     if asked.contains('\0') {
         return Err(ToolError::validation("it contains a NUL character"));
     }
@@ -157,6 +163,11 @@ fn real(root: &Path, asked: &str) -> Result<PathBuf, ToolError> {
             }
             Component::Normal(name) => {
                 real.push(name);
+                // Its links lead to whoever looks, not to a place.
+                if SYSTEM.iter().any(|system| real.starts_with(system)) {
+                    let why = "it leads through devices or the system itself";
+                    return Err(ToolError::permission(why));
+                }
                 if !exists {
                     continue;
                 }
@@ -165,6 +176,10 @@ fn real(root: &Path, asked: &str) -> Result<PathBuf, ToolError> {
                         real = fs::canonicalize(&real).map_err(|_| {
                             ToolError::not_found("a link in it leads nowhere, or in a circle")
                         })?;
+                        if SYSTEM.iter().any(|system| real.starts_with(system)) {
+                            let why = "it leads to devices or the system itself";
+                            return Err(ToolError::permission(why));
+                        }
                     }
                     Ok(_) => {}
                     Err(e) if e.kind() == std::io::ErrorKind::NotFound => exists = false,

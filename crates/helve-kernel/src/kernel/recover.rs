@@ -7,7 +7,9 @@ use super::{Kernel, OpenError, write};
 use crate::registry::{Behind, version_hash};
 use crate::run::{Run, RunState};
 use crate::store::{Move, Registered, RunFilter, StoreError};
-use crate::{Answer, ApprovalState, Entry, Meta, RunId, ToolDef, ToolError, error_value};
+use crate::{
+    Answer, ApprovalState, Artifact, Entry, Meta, Notice, RunId, ToolDef, ToolError, error_value,
+};
 
 impl Kernel {
     pub(super) async fn load(&self) -> Result<(), OpenError> {
@@ -19,38 +21,72 @@ impl Kernel {
         }
         let tokens = self.inner.store.tokens().await?;
         let mut known = write(&self.inner.tokens);
-        known.extend(tokens.into_iter().map(|t| (t.hash, t)));
+        tokens.into_iter().for_each(|t| known.put(t));
         Ok(())
     }
 
-    /// Runs that were at work when the hub went down are over, and nobody knows
-    /// what they did. Those that were approved and had not begun begin now.
+    /// Runs that were at work when the hub went down are over, and nobody knows what
+    /// they did. Those whose denial was not carried out are denied.
     pub(super) async fn settle(&self) -> Result<(), StoreError> {
         for state in [RunState::Running, RunState::Queued] {
+            for run in self.all_in(state).await? {
+                self.lose(&run).await?;
+            }
+        }
+        self.expire().await?;
+        for run in self.all_in(RunState::PendingApproval).await? {
+            let approval = match &run.approval {
+                Some(id) => self.inner.store.approval(id).await?,
+                None => None,
+            };
+            if let Some(approval) = approval.filter(|a| a.state == ApprovalState::Denied) {
+                let by = approval.decisions.last().map_or("hub", |d| d.by.as_str());
+                self.denied(&approval, by).await;
+            }
+        }
+        Ok(())
+    }
+
+    async fn all_in(&self, state: RunState) -> Result<Vec<Run>, StoreError> {
+        let mut filter = RunFilter {
+            state: Some(state),
+            ..RunFilter::default()
+        };
+        let mut all = Vec::new();
+        loop {
+            let page = self.inner.store.runs(filter.clone(), 200).await?;
+            filter.before = page.last().map(|run| run.id.clone());
+            let last = page.len() < 200;
+            all.extend(page);
+            if last {
+                return Ok(all);
+            }
+        }
+    }
+
+    /// Goes on with what was decided before the last stop: begins what was approved,
+    /// and tells of what nobody was told of. Called once everything that runs can need
+    /// is registered.
+    pub async fn resume_approved(&self) -> Result<(), StoreError> {
+        self.expire().await?;
+        for state in [ApprovalState::Approved, ApprovalState::Pending] {
+            let mut before = None;
             loop {
-                let filter = RunFilter {
-                    state: Some(state),
-                    ..RunFilter::default()
-                };
-                let open = self.inner.store.runs(filter, 200).await?;
-                for run in &open {
-                    self.lose(run).await?;
+                let store = &self.inner.store;
+                let page = store.approvals(Some(state), before.clone(), 200).await?;
+                before = page.last().map(|a| a.id.clone());
+                let last = page.len() < 200;
+                for approval in page {
+                    match state {
+                        ApprovalState::Approved => self.resume(approval),
+                        _ if approval.notice == Notice::Waiting => self.notify(approval),
+                        _ => {}
+                    }
                 }
-                if open.len() < 200 {
+                if last {
                     break;
                 }
             }
-        }
-        self.expire().await
-    }
-
-    /// Begins what was approved before the last stop. Called once everything that
-    /// runs can need is registered.
-    pub async fn resume_approved(&self) -> Result<(), StoreError> {
-        self.expire().await?;
-        let approved = Some(ApprovalState::Approved);
-        for approval in self.inner.store.approvals(approved, None, 1000).await? {
-            self.resume(approval);
         }
         Ok(())
     }
@@ -85,20 +121,6 @@ impl Kernel {
         found.ok_or_else(|| ToolError::not_found(format!("there is no run `{id}`")))
     }
 
-    /// Waits until a run is over, and gives it as it was kept.
-    pub async fn wait_for(&self, id: &RunId) -> Result<Run, ToolError> {
-        let mut changes = self.changes();
-        loop {
-            let run = self.run(id).await?;
-            if run.state.is_over() {
-                return Ok(run);
-            }
-            if let Err(tokio::sync::broadcast::error::RecvError::Closed) = changes.recv().await {
-                return Ok(run);
-            }
-        }
-    }
-
     /// The answer of a run as it is kept, or where it stands.
     pub(super) async fn answer_so_far(&self, id: &RunId) -> Answer {
         match self.run(id).await {
@@ -130,20 +152,34 @@ fn answer_from(run: &Run) -> Answer {
         (_, Some(error)) => Err(read_error(error)),
         (Some(answer), None) => Ok(answer["data"].clone()),
         (None, None) => match run.state {
-            RunState::PendingApproval => Err(ToolError::permission(format!(
-                "`{}` waits for approval",
-                run.tool
-            ))),
+            RunState::PendingApproval => Err(super::approve::waits(
+                &run.tool,
+                run.approval.as_ref(),
+                &run.id,
+            )),
             _ => Ok(Value::Null),
         },
     };
     let mut answer = over(run, ToolError::internal(""), run.state);
     answer.result = result;
     answer.meta.exit_code = run.exit_code;
+    if let Some(meta) = kept.and_then(|a| a.get("meta")) {
+        answer.meta.return_direct = meta["return_direct"] == true;
+        let attempts = meta["attempts"].as_u64().unwrap_or(1);
+        answer.meta.attempts = u32::try_from(attempts).unwrap_or(u32::MAX);
+        answer.meta.timing_ms = meta["timing_ms"].as_f64().unwrap_or_default();
+        let artifacts = meta["artifacts"].as_array().into_iter().flatten();
+        answer.meta.artifacts = artifacts
+            .filter_map(|a| {
+                let (name, bytes) = (a["name"].as_str()?.to_owned(), a["bytes"].as_u64()?);
+                Some(Artifact { name, bytes })
+            })
+            .collect();
+    }
     answer
 }
 
-fn over(run: &Run, error: ToolError, state: RunState) -> Answer {
+pub(super) fn over(run: &Run, error: ToolError, state: RunState) -> Answer {
     Answer {
         result: Err(error),
         meta: Meta {

@@ -4,47 +4,67 @@ use std::path::Path;
 use std::time::Duration;
 
 use helve_core::audit::hash_of;
-use helve_core::marked::{Mark, marked};
-use helve_core::secret::redact_value;
-use serde_json::{Value, json};
+use helve_core::marked::{Mark, Marked, marked};
+use helve_core::secret::{hmac_of, redact, redact_value};
+use serde_json::{Map, Value, json};
 
 use super::Kernel;
-use super::execute::Start;
 use super::pass::Ready;
 use crate::run::RunState;
 use crate::store::{Move, Record};
-use crate::{Answer, Artifact, Reply, RunId, ToolError};
+use crate::{Answer, ApprovalState, Artifact, Change, Entry, Reply, StoreError, ToolError};
 
 /// How long to wait before the end of a run is recorded once more.
 const RETRY_RECORD: Duration = Duration::from_secs(1);
 
+/// The texts of the secrets in arguments.
+pub(super) fn secrets_in(entry: &Entry, args: &Map<String, Value>) -> Vec<String> {
+    if !entry.has_secrets {
+        return Vec::new();
+    }
+    let secrets = marked(&entry.def.input_schema, args, Mark::Secret);
+    secrets.iter().flat_map(Marked::texts).collect()
+}
+
 impl Kernel {
-    /// A reply that fits its schema, and is no longer than the limit.
-    pub(super) fn shaped(&self, ready: &Ready, mut reply: Reply) -> Result<Reply, ToolError> {
-        let def = &ready.entry.def;
-        if let Some(schema) = &ready.entry.output
-            && let Some(misfit) = schema.misfits(&reply.data).first()
-        {
+    /// Refuses a result that does not fit its schema.
+    pub(super) fn fits(&self, ready: &Ready, reply: &Reply) -> Result<(), ToolError> {
+        let depth = helve_core::schema::walk::depth(&reply.data);
+        if depth > helve_core::args::MAX_DEPTH {
             return Err(ToolError::internal(format!(
-                "`{}` gave a result that does not fit its `output_schema`: {} {}",
-                def.name, misfit.pointer, misfit.problem
-            )));
+                "`{}` gave a result that nests {depth} levels deep, too deep to be kept",
+                ready.entry.def.name
+            ))
+            .with_hint("it ran; whether it took effect is unknown"));
         }
-        let limit = self.inner.output_limit;
-        let text = match &reply.data {
-            Value::String(text) if text.len() > limit => text.clone(),
-            Value::Array(_) | Value::Object(_) => {
-                let text = reply.data.to_string();
-                if text.len() <= limit {
-                    return Ok(reply);
-                }
-                text
-            }
-            _ => return Ok(reply),
+        let Some(schema) = &ready.entry.output else {
+            return Ok(());
         };
-        let spilled = self
+        match schema.misfits(&reply.data).first() {
+            None => Ok(()),
+            Some(misfit) => Err(ToolError::internal(format!(
+                "`{}` gave a result that does not fit its `output_schema`: {} {}",
+                ready.entry.def.name, misfit.pointer, misfit.problem
+            ))
+            .with_hint("it ran; whether it took effect is unknown")),
+        }
+    }
+
+    /// A reply that is no longer than the limit: head and tail, and the whole in an
+    /// artifact, without its secrets.
+    pub(super) fn shortened(&self, ready: &Ready, mut reply: Reply, secrets: &[String]) -> Reply {
+        let limit = self.inner.output_limit;
+        let text = match &mut reply.data {
+            Value::String(text) if text.len() > limit => std::mem::take(text),
+            data @ (Value::Array(_) | Value::Object(_)) if is_longer(data, limit) => {
+                data.to_string()
+            }
+            _ => return reply,
+        };
+        let folder = self
             .artifacts(&ready.run)
-            .map(|folder| spill(&folder, &text));
+            .filter(|_| !ready.entry.def.sensitive);
+        let spilled = folder.map(|folder| spill(&folder, &redact(&text, secrets)));
         let place = match spilled.transpose() {
             Ok(Some(artifact)) => {
                 let place = format!("the whole is in the artifact `{}`", artifact.name);
@@ -54,90 +74,110 @@ impl Kernel {
             Ok(None) => "the rest is lost".to_owned(),
             Err(e) => format!("the rest is lost, because it cannot be kept: {e}"),
         };
-        reply.data = Value::String(shortened(&text, limit, &place));
-        Ok(reply)
-    }
-
-    /// The texts of the secrets that a call was given.
-    pub(super) fn secrets(&self, ready: &Ready) -> Vec<String> {
-        if !ready.entry.has_secrets {
-            return Vec::new();
-        }
-        let mut found = Vec::new();
-        for secret in marked(&ready.entry.def.input_schema, &ready.args, Mark::Secret) {
-            found.extend(secret.texts());
-        }
-        found
+        reply.data = Value::String(head_and_tail(&text, limit, &place));
+        reply
     }
 
     /// Records how a run ended. If that cannot be done, the caller is told, and it
     /// is tried again until it can: the effect has happened.
-    pub(super) async fn record_end(
-        &self,
-        ready: &Ready,
-        start: &Start,
-        begun: bool,
-        answer: &mut Answer,
-    ) {
-        let state = answer.meta.state.unwrap_or(RunState::Failed);
-        let mut kept = answer.to_value();
-        redact_value(&mut kept, &self.secrets(ready));
-        let record = self.end_record(ready, begun, state, answer, &kept);
-        if ready.entry.def.sensitive && answer.is_ok() {
-            kept["data"] = json!({"withheld": "the tool is sensitive; its result is not kept"});
-            kept["content"] = json!([]);
-        }
-        let opened = begun || !matches!(start, Start::Open);
-        if !opened {
-            // Stopped by a filter before it was a run, or never recordable.
-            let mut run = self.run_of(ready, state);
-            run.ended = Some(record.at);
-            run.answer = Some(kept);
-            let _ = self.inner.store.open_run(run, None, None, record).await;
-            return;
-        }
+    pub(super) async fn record_end(&self, ready: &Ready, answer: &mut Answer, secrets: &[String]) {
+        let (kept, record) = self.ended(ready, answer, secrets, "run.ended");
         let step = Move {
             run: ready.run.clone(),
-            from: match begun {
-                true => &[RunState::Running],
-                false => &[RunState::Queued, RunState::PendingApproval],
-            },
-            to: state,
+            from: &[RunState::Running],
+            to: answer.meta.state.unwrap_or(RunState::Failed),
             at: record.at,
             exit_code: answer.meta.exit_code,
             answer: Some(kept),
-            approval: (!begun).then_some(crate::ApprovalState::Withdrawn),
+            approval: None,
         };
-        if let Err(e) = self
-            .inner
-            .store
-            .move_run(step.clone(), record.clone())
-            .await
-            && begun
-        {
+        // Copied only where it fails, were it not for the store taking what it keeps.
+        let (again, record_again) = (step.clone(), record.clone());
+        if let Err(e) = self.inner.store.move_run(step, record).await {
             let problem = format!("it ran, but its end could not be recorded: {e}");
             let hint = "do not repeat it before you know what it did";
             answer.result = Err(ToolError::dependency(problem).with_hint(hint));
+            answer.meta.state = Some(RunState::Running);
+            answer.meta.return_direct = false;
             answer.writes.clear();
-            self.record_later(step, record);
+            self.record_later(again, record_again);
         }
     }
 
-    fn end_record(
+    /// A run that was open, and ends without having begun: `false` if somebody else
+    /// has ended or begun it.
+    pub(super) async fn record_not_begun(
         &self,
         ready: &Ready,
-        begun: bool,
-        state: RunState,
         answer: &Answer,
-        kept: &Value,
-    ) -> Record {
-        let event = if begun { "run.ended" } else { "run.stopped" };
+        secrets: &[String],
+    ) -> Result<bool, StoreError> {
+        let (kept, record) = self.ended(ready, answer, secrets, "run.stopped");
+        let step = Move {
+            run: ready.run.clone(),
+            from: &[RunState::Queued, RunState::PendingApproval],
+            to: answer.meta.state.unwrap_or(RunState::Failed),
+            at: record.at,
+            exit_code: answer.meta.exit_code,
+            answer: Some(kept),
+            approval: Some(ApprovalState::Withdrawn),
+        };
+        let store = &self.inner.store;
+        let ended = store.move_run(step.clone(), record.clone()).await;
+        if ended.is_err() {
+            self.record_later(step, record);
+        }
+        ended
+    }
+
+    /// A call that a filter stopped before it was a run, or that could not be recorded.
+    pub(super) async fn record_unopened(
+        &self,
+        ready: &Ready,
+        answer: &mut Answer,
+        secrets: &[String],
+    ) {
+        let (kept, record) = self.ended(ready, answer, secrets, "run.stopped");
+        let args = Value::Object(ready.kept().clone());
+        let record = record
+            .with("tool", ready.entry.def.name.as_str())
+            .with("args", args);
+        let mut run = self.run_of(ready, answer.meta.state.unwrap_or(RunState::Failed));
+        run.ended = Some(record.at);
+        run.exit_code = answer.meta.exit_code;
+        run.answer = Some(kept);
+        if let Err(e) = self.inner.store.open_run(run, None, None, record).await {
+            answer.result = Err(super::pass::not_recorded(&e));
+            answer.meta.run_id = None;
+            answer.meta.state = None;
+            answer.meta.return_direct = false;
+            answer.writes.clear();
+        }
+    }
+
+    /// What is kept of an answer, and the record of it.
+    fn ended(
+        &self,
+        ready: &Ready,
+        answer: &Answer,
+        secrets: &[String],
+        event: &'static str,
+    ) -> (Value, Record) {
+        let mut kept = answer.to_value();
+        if !secrets.is_empty() {
+            redact_value(&mut kept, secrets);
+        }
         let record = self
             .entry_of(&ready.principal.owner, event, ready.run.as_str())
-            .with("state", state.as_str())
+            .with("state", answer.meta.state.map(RunState::as_str))
             .with("timing_ms", answer.meta.timing_ms.round())
             .with("exit_code", answer.meta.exit_code);
-        match &answer.result {
+        let sensitive = ready.entry.def.sensitive;
+        let record = match &answer.result {
+            // A plain hash of something short can be guessed.
+            Ok(data) if sensitive => {
+                record.with("result_hmac", hmac_of(&self.inner.secret_key, data))
+            }
             Ok(_) => {
                 let hash = hash_of(&kept["data"]).ok();
                 record.with("result_hash", hash.map(|h| h.to_string()))
@@ -145,62 +185,80 @@ impl Kernel {
             Err(error) => record
                 .with("error", error.kind.as_str())
                 .with("message", kept["error"]["message"].clone()),
+        };
+        if sensitive && answer.is_ok() {
+            kept["data"] = json!({"withheld": "the tool is sensitive; its result is not kept"});
+            kept["content"] = json!([]);
         }
+        (kept, record)
     }
 
-    fn record_later(&self, step: Move, record: Record) {
+    pub(super) fn record_later(&self, step: Move, record: Record) {
         let kernel = self.clone();
         self.inner.tasks.spawn(async move {
             loop {
-                tokio::select! {
-                    () = tokio::time::sleep(RETRY_RECORD) => {}
-                    // The next start finds the run open and settles it.
-                    () = kernel.inner.closing.cancelled() => return,
-                }
+                let closing = tokio::select! {
+                    () = tokio::time::sleep(RETRY_RECORD) => false,
+                    () = kernel.inner.closing.cancelled() => true,
+                };
                 let store = &kernel.inner.store;
-                if store.move_run(step.clone(), record.clone()).await.is_ok() {
+                let recorded = store.move_run(step.clone(), record.clone()).await.is_ok();
+                if recorded {
+                    kernel.told(Change::Run(step.run));
+                    return;
+                }
+                if closing {
+                    // The next start finds the run open and settles it.
                     return;
                 }
             }
         });
     }
+}
 
-    /// The answer of a run, once it is over.
-    pub(super) async fn answer_of(&self, run: &RunId) -> Answer {
-        let mut changes = self.changes();
-        loop {
-            let answer = self.answer_so_far(run).await;
-            if answer.meta.state.is_none_or(RunState::is_over) {
-                return answer;
-            }
-            // A lag means that much happened: look again.
-            if let Err(tokio::sync::broadcast::error::RecvError::Closed) = changes.recv().await {
-                return answer;
-            }
+/// Whether a value is longer than that as JSON; no more of it is written than tells.
+fn is_longer(value: &Value, limit: usize) -> bool {
+    struct Room(usize);
+    impl std::io::Write for Room {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            let left = self.0.checked_sub(bytes.len());
+            self.0 = left.ok_or(std::io::ErrorKind::StorageFull)?;
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
         }
     }
+    serde_json::to_writer(Room(limit), value).is_err()
 }
 
 fn spill(folder: &Path, text: &str) -> std::io::Result<Artifact> {
     use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
-    let name = "result".to_owned();
     std::fs::DirBuilder::new()
         .recursive(true)
         .mode(0o700)
         .create(folder)?;
     let mut options = std::fs::OpenOptions::new();
-    let mut file = options
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(folder.join(&name))?;
-    std::io::Write::write_all(&mut file, text.as_bytes())?;
+    options.write(true).create_new(true).mode(0o600);
+    // The tool may have left a file of that name.
+    let mut name = "result".to_owned();
+    let mut file = options.open(folder.join(&name));
+    for number in 2..100 {
+        match &file {
+            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
+            _ => break,
+        }
+        name = format!("result-{number}");
+        file = options.open(folder.join(&name));
+    }
+    std::io::Write::write_all(&mut file?, text.as_bytes())?;
     let bytes = text.len() as u64;
     Ok(Artifact { name, bytes })
 }
 
 /// Head and tail of a text, with a note between them.
-fn shortened(text: &str, limit: usize, place: &str) -> String {
+fn head_and_tail(text: &str, limit: usize, place: &str) -> String {
     let half = limit / 2;
     let head = text.floor_char_boundary(half);
     let tail = text.ceil_char_boundary(text.len() - half);

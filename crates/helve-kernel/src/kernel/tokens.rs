@@ -2,14 +2,58 @@
 //!
 //! Nobody hands out more than they have.
 
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
+use helve_core::audit::Hash;
 use helve_core::def::Risk;
 use helve_core::policy::Pattern;
 
 use super::approve::broken;
 use super::{Kernel, read, write};
 use crate::{At, Change, Permission, Principal, PrincipalKind, Secret, Token, TokenId, ToolError};
+
+/// All tokens, found by their secrets or by their ids.
+#[derive(Default)]
+pub(super) struct Known {
+    by_id: HashMap<TokenId, Token>,
+    ids: HashMap<Hash, TokenId>,
+}
+
+impl Known {
+    pub(super) fn put(&mut self, token: Token) {
+        self.ids.insert(token.hash, token.id.clone());
+        self.by_id.insert(token.id.clone(), token);
+    }
+
+    pub(super) fn by_id(&self, id: &TokenId) -> Option<&Token> {
+        self.by_id.get(id)
+    }
+
+    pub(super) fn all(&self) -> impl Iterator<Item = &Token> {
+        self.by_id.values()
+    }
+
+    fn by_hash(&self, hash: &Hash) -> Option<&Token> {
+        self.by_id.get(self.ids.get(hash)?)
+    }
+
+    /// Whether a token comes from somebody: they made it, or made one for whoever did.
+    fn comes_from(&self, token: &Token, owner: &str) -> bool {
+        let mut makers = vec![token.created_by.as_str()];
+        let mut seen = HashSet::new();
+        while let Some(maker) = makers.pop() {
+            if maker == owner {
+                return true;
+            }
+            if seen.insert(maker) {
+                let theirs = self.all().filter(|t| t.owner == maker);
+                makers.extend(theirs.map(|t| t.created_by.as_str()));
+            }
+        }
+        false
+    }
+}
 
 /// What a new token shall be.
 #[derive(Debug, Clone)]
@@ -53,8 +97,19 @@ impl Kernel {
         who: &Principal,
         new: NewToken,
     ) -> Result<(Token, Secret), ToolError> {
-        who.require(Permission::TokenManage)?;
+        let (kernel, who) = (self.clone(), who.clone());
+        self.through(async move { kernel.create_token_now(&who, new).await })
+            .await
+    }
+
+    async fn create_token_now(
+        &self,
+        who: &Principal,
+        new: NewToken,
+    ) -> Result<(Token, Secret), ToolError> {
+        self.allowed(who, Permission::TokenManage)?;
         within(who, &new)?;
+        self.not_longer(who, &new)?;
         let secret = Secret::fresh()
             .map_err(|e| ToolError::dependency(format!("no random numbers: {e}")))?;
         let now = self.now();
@@ -85,7 +140,7 @@ impl Kernel {
             .with("expires", token.expires.map(|at| at.to_string()));
         let kept = self.inner.store.add_token(token.clone(), record).await;
         kept.map_err(|e| broken(&e))?;
-        write(&self.inner.tokens).insert(token.hash, token.clone());
+        write(&self.inner.tokens).put(token.clone());
         Ok((token, secret))
     }
 
@@ -93,14 +148,14 @@ impl Kernel {
     pub fn authenticate(&self, secret: &str) -> Option<Principal> {
         let hash = Secret::parse(secret)?.hash();
         let tokens = read(&self.inner.tokens);
-        let token = tokens.get(&hash)?;
+        let token = tokens.by_hash(&hash)?;
         token.is_live(self.now()).then(|| token.principal())
     }
 
     /// Until when a token counts: `None` if it does not; otherwise its end, if it has one.
     pub fn token_end(&self, id: &TokenId) -> Option<Option<At>> {
         let tokens = read(&self.inner.tokens);
-        let token = tokens.values().find(|t| t.id == *id)?;
+        let token = tokens.by_id(id)?;
         token.is_live(self.now()).then_some(token.expires)
     }
 
@@ -115,36 +170,74 @@ impl Kernel {
 
     /// Revokes a token, for every stream that is open with it, too.
     pub async fn revoke_token(&self, who: &Principal, id: &TokenId) -> Result<(), ToolError> {
-        let known = read(&self.inner.tokens)
-            .values()
-            .find(|t| t.id == *id)
-            .cloned();
+        let (kernel, who, id) = (self.clone(), who.clone(), id.clone());
+        self.through(async move { kernel.revoke_token_now(&who, &id).await })
+            .await
+    }
+
+    async fn revoke_token_now(&self, who: &Principal, id: &TokenId) -> Result<(), ToolError> {
+        self.counts(who)?;
+        let owner = read(&self.inner.tokens).by_id(id).map(|t| t.owner.clone());
         let unknown = || ToolError::not_found(format!("there is no token `{id}`"));
-        let token = known.ok_or_else(unknown)?;
-        if token.owner != who.owner {
+        let owner = owner.ok_or_else(unknown)?;
+        if owner != who.owner {
             who.require(Permission::TokenManage)?;
         }
         let record = self
             .entry_of(&who.owner, "token.revoked", id.as_str())
-            .with("owner", token.owner.as_str());
+            .with("owner", owner);
         let at = record.at;
         let revoked = self.inner.store.revoke_token(id, at, record).await;
-        if !revoked.map_err(|e| broken(&e))? {
-            return Err(ToolError::conflict("the token was revoked before"));
-        }
-        if let Some(token) = write(&self.inner.tokens).get_mut(&token.hash) {
-            token.revoked = Some(at);
+        let revoked = revoked.map_err(|e| broken(&e))?;
+        // Also where another node was first: then this one had not heard.
+        if let Some(token) = write(&self.inner.tokens).by_id.get_mut(id) {
+            token.revoked.get_or_insert(at);
         }
         self.told(Change::Token(id.clone()));
-        Ok(())
+        match revoked {
+            true => Ok(()),
+            false => Err(ToolError::conflict("the token was revoked before")),
+        }
     }
 
-    /// Who made the token that somebody shows.
-    pub(super) fn maker_of(&self, who: &Principal) -> Option<String> {
-        let id = who.token.as_ref()?;
+    /// Refuses whoever has not the right, or shows a token that no longer counts.
+    pub(super) fn allowed(&self, who: &Principal, permission: Permission) -> Result<(), ToolError> {
+        who.require(permission)?;
+        self.counts(who)
+    }
+
+    /// Refuses a token that no longer counts: it may have been shown long ago, on a
+    /// stream that is still open.
+    pub(super) fn counts(&self, who: &Principal) -> Result<(), ToolError> {
+        let Some(id) = &who.token else { return Ok(()) };
+        match self.token_end(id) {
+            Some(_) => Ok(()),
+            None => Err(ToolError::permission(
+                "the token was revoked, has expired, or is not known",
+            )),
+        }
+    }
+
+    /// Whether the token that somebody shows comes from `owner`.
+    pub(super) fn owes_its_token_to(&self, who: &Principal, owner: &str) -> bool {
+        let Some(id) = &who.token else { return false };
         let tokens = read(&self.inner.tokens);
-        let token = tokens.values().find(|t| t.id == *id)?;
-        Some(token.created_by.clone())
+        tokens
+            .by_id(id)
+            .is_some_and(|token| tokens.comes_from(token, owner))
+    }
+
+    /// Refuses a token that would count longer than its maker's own.
+    fn not_longer(&self, who: &Principal, new: &NewToken) -> Result<(), ToolError> {
+        let own = who.token.as_ref().and_then(|id| self.token_end(id));
+        let Some(Some(end)) = own else { return Ok(()) };
+        match new.lasts {
+            Some(lasts) if self.now().after(lasts) <= end => Ok(()),
+            _ => Err(ToolError::permission(format!(
+                "`{}` cannot give a token that lasts longer than its own, until {end}",
+                who.owner
+            ))),
+        }
     }
 }
 
@@ -163,11 +256,7 @@ fn within(who: &Principal, new: &NewToken) -> Result<(), ToolError> {
         let error = ToolError::validation(format!("an agent's token cannot have `{decide}`"));
         return Err(error.with_hint("only people decide; make a token of kind `person`"));
     }
-    if let Some(more) = new
-        .permissions
-        .iter()
-        .find(|p| !who.permissions.contains(p))
-    {
+    if let Some(more) = new.permissions.iter().find(|p| !who.may(**p)) {
         let message = format!(
             "`{}` cannot give `{more}`, which it does not have",
             who.owner

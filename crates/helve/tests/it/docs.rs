@@ -57,7 +57,7 @@ fn the_example_tools_are_beyond_reproach() {
     let ran = folder
         .helve(&["check", "--strict", "--json", examples.to_str().unwrap()])
         .ended(0);
-    assert_eq!(ran.json()["tools"], 4);
+    assert_eq!(ran.json()["tools"], 5);
 }
 
 /// Compares a generated page with the one in `docs/`; `HELVE_BLESS=1` writes it.

@@ -61,6 +61,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("helve-exec", &["helve-core", "helve-kernel"]),
     ("helve-kernel", &["helve-core", "helve-macros"]),
     ("helve-macros", &[]),
+    ("helve-store", &["helve-core", "helve-kernel"]),
 ];
 
 #[test]
@@ -129,6 +130,18 @@ const BANNED: &[(&str, &[&str])] = &[
     (
         "helve-macros",
         &["std::fs", "std::env", "std::process", "std::net"],
+    ),
+    (
+        "helve-store",
+        &[
+            "std::process",
+            "std::net",
+            "std::env",
+            "policy::",
+            "SystemClock",
+            "SystemTime",
+            "println!",
+        ],
     ),
 ];
 

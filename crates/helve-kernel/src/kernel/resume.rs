@@ -1,0 +1,180 @@
+//! What was approved, begun.
+//!
+//! Before an approval is used, the hash that it is bound to is made anew from what
+//! would run *now*: if a definition, a program, a link or a rule changed in between,
+//! nothing runs.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
+use helve_core::marked::{Mark, marked};
+use serde_json::Value;
+
+use super::approve::broken;
+use super::execute::{Execution, Start};
+use super::pass::Ready;
+use super::{Kernel, authorize, lock, read};
+use crate::run::{Run, RunState};
+use crate::store::AuditFilter;
+use crate::{
+    Approval, ApprovalState, Ctx, Entry, ErrorKind, Principal, TokenId, ToolError, Verdict, Wait,
+    panic_text,
+};
+
+impl Kernel {
+    /// Begins the run of an approval that was granted, unless it is under way here.
+    /// While the hub stops it stays as it is, and the next start begins it.
+    pub(super) fn resume(&self, approval: Approval) {
+        if self.inner.closing.is_cancelled() {
+            return;
+        }
+        let Some(claim) = self.claim(&approval.run) else {
+            return;
+        };
+        let kernel = self.clone();
+        self.inner.tasks.spawn(async move {
+            let ready = AssertUnwindSafe(kernel.ready_again(&approval)).catch_unwind();
+            let ready = ready.await.unwrap_or_else(|panic| {
+                let what = panic_text(&*panic);
+                Err(ToolError::internal(format!("a check crashed: {what}")))
+            });
+            match ready {
+                Ok(ready) => {
+                    let start = Start::Approved(approval.id.clone(), approval.bound);
+                    Execution::new(&kernel, ready, start, claim).whole().await;
+                }
+                Err(_) if kernel.is_too_late(&approval) => {
+                    // If it cannot be recorded now, the sweep does it.
+                    let _ = kernel.expire_one(&approval).await;
+                }
+                Err(error) => {
+                    let state = match error.kind {
+                        ErrorKind::Denied => RunState::Denied,
+                        _ => RunState::Failed,
+                    };
+                    let over = ApprovalState::Withdrawn;
+                    kernel
+                        .end_waiting(&approval, "run.stopped", "hub", state, over, error)
+                        .await;
+                }
+            }
+        });
+    }
+
+    /// The call as it was asked, checked against what is true now.
+    async fn ready_again(&self, approval: &Approval) -> Result<Ready, ToolError> {
+        let kept = lock(&self.inner.waiting).remove(&approval.run);
+        let old = match kept {
+            Some(ready) => ready,
+            None => self.remembered(approval).await?,
+        };
+        let entry = self.resolve(&approval.tool)?;
+        let principal = match &old.principal.token {
+            Some(token) => self.bearer(token)?,
+            None => old.principal.clone(),
+        };
+        authorize::permitted(&principal, &entry)?;
+        if !entry.enabled {
+            return Err(ToolError::not_found(format!(
+                "`{}` was disabled",
+                approval.tool
+            )));
+        }
+        let resolved = self.resolve_paths(&entry, &old.args)?;
+        let decision = self.decide_call(&entry, &principal, &old.args, resolved.as_ref());
+        let yes = |d: &&crate::Decision| d.verdict == Verdict::Approve;
+        let agreed = approval.decisions.iter().filter(yes).count();
+        authorize::still_open(&decision, u32::try_from(agreed).unwrap_or(u32::MAX))?;
+        let ready = Ready {
+            hidden: self.hide(&entry, &old.args),
+            entry,
+            principal,
+            resolved,
+            decision,
+            ..old
+        };
+        if self.bound(&ready) != approval.bound {
+            let error = ToolError::conflict("what was approved is not what would run now");
+            return Err(error.with_hint("the tool has changed since; call it again"));
+        }
+        Ok(ready)
+    }
+
+    /// The call out of the store, after a restart.
+    async fn remembered(&self, approval: &Approval) -> Result<Ready, ToolError> {
+        let run = self.run(&approval.run).await?;
+        let entry = self.resolve(&run.tool)?;
+        let Value::Object(args) = run.args.clone() else {
+            return Err(ToolError::internal("the arguments of the run are damaged"));
+        };
+        if entry.has_secrets && !marked(&entry.def.input_schema, &args, Mark::Secret).is_empty() {
+            let error =
+                ToolError::dependency("the hub was restarted, and it does not keep secrets");
+            return Err(error.with_hint("call the tool again"));
+        }
+        let principal = self.asker_of(&run, &entry).await?;
+        let ctx = Ctx::builder()
+            .run_id(run.id.as_str())
+            .principal(run.owner.as_str());
+        let ctx = match &run.agent {
+            Some(agent) => ctx.agent_id(agent.as_str()),
+            None => ctx,
+        };
+        Ok(Ready {
+            ctx: ctx.build(),
+            // Decided anew once all that it depends on is there.
+            decision: self.decide_call(&entry, &principal, &args, None),
+            resolved: None,
+            hidden: None,
+            args,
+            entry,
+            principal,
+            coerced: Vec::new(),
+            key: None,
+            wait: Wait::Nothing,
+            created: run.created,
+            run: run.id,
+        })
+    }
+
+    /// Who asked: the bearer of the token that is on the record. Somebody who asked
+    /// without one is known again by a live token of theirs that reaches the tool.
+    async fn asker_of(&self, run: &Run, entry: &Entry) -> Result<Arc<Principal>, ToolError> {
+        let asked = AuditFilter {
+            resource: Some(run.id.to_string()),
+            event: Some("run.asked".to_owned()),
+            ..AuditFilter::default()
+        };
+        let asked = self.inner.store.audit(asked, 1).await;
+        let asked = asked.map_err(|e| broken(&e))?;
+        let token = asked
+            .first()
+            .and_then(|e| e.record["details"]["token"].as_str());
+        if let Some(token) = token {
+            let damaged = || ToolError::internal("the record of the question is damaged");
+            return self.bearer(&TokenId::parse(token).ok_or_else(damaged)?);
+        }
+        let now = self.now();
+        let tokens = read(&self.inner.tokens);
+        let mut able = tokens
+            .all()
+            .filter(|t| t.owner == run.owner && t.is_live(now))
+            .map(|t| Arc::new(t.principal()))
+            .filter(|p| authorize::permitted(p, entry).is_ok());
+        able.next().ok_or_else(|| {
+            let owner = &run.owner;
+            ToolError::permission(format!(
+                "`{owner}`, who asked, has no token that may call the tool"
+            ))
+        })
+    }
+
+    /// Whoever shows a token that still counts.
+    fn bearer(&self, token: &TokenId) -> Result<Arc<Principal>, ToolError> {
+        let tokens = read(&self.inner.tokens);
+        let live = tokens.by_id(token).filter(|t| t.is_live(self.now()));
+        live.map(|t| Arc::new(t.principal()))
+            .ok_or_else(|| ToolError::permission("the token that asked no longer counts"))
+    }
+}

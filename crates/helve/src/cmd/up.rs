@@ -1,0 +1,162 @@
+//! `helve up`: the hub.
+
+use std::net::SocketAddr;
+
+use clap::Args;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::client::Client;
+use crate::config::{Config, LISTEN};
+use crate::exit::{Done, Exit, Failure};
+use crate::hub::{Open, Synced};
+use crate::state::State;
+use crate::{env, out, workspace};
+
+/// Run the hub: tools, policy, approvals and the record, behind a REST interface.
+///
+/// State is kept in `.helve/` of the workspace; tools in `tools/` are loaded, and
+/// again whenever they change. Stop it with Ctrl-C: what runs is given ten seconds.
+#[derive(Debug, Args)]
+pub(crate) struct UpArgs {
+    /// Where to listen [default: `server.listen`, or 127.0.0.1:7717]; port 0 takes any that is free.
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<String>,
+}
+
+pub(crate) async fn run(args: &UpArgs) -> Done {
+    let root = workspace::root();
+    let config = Config::load(&root)?;
+    if let Some(url) = State::of(&root).running()
+        && Client::answers(&url).await
+    {
+        let error = format!("a hub runs in this workspace already, at {url}");
+        return Err(Failure::input(error)
+            .hint("commands find it by themselves; Ctrl-C in its terminal stops it"));
+    }
+    let wanted = args.listen.clone().or_else(|| config.server.listen.clone());
+    let wanted = wanted.unwrap_or_else(|| LISTEN.to_owned());
+    let listener = TcpListener::bind(&wanted).await.map_err(|e| {
+        Failure::usage(format!("cannot listen on `{wanted}`: {e}"))
+            .hint("another hub may be there; choose a port with `--listen 127.0.0.1:0`")
+    })?;
+    let address = listener.local_addr().map_err(Failure::output)?;
+    let open = Open::open(&root, hosts(address, &config)).await?;
+    let url = format!("http://{}", shown(address));
+    let token = open.agent_token().await?;
+    open.record("hub.started").await?;
+    open.state.set_running(&url)?;
+    greet(&open, address, &url, &token);
+    open.tend(|synced| tell(synced));
+
+    let mut term = signal(SignalKind::terminate()).map_err(Failure::output)?;
+    let hub = open.hub.clone();
+    let stop = async move {
+        tokio::select! {
+            _ = tokio::signal::ctrl_c() => {}
+            _ = term.recv() => {}
+        }
+        out::say("\nstopping: what runs may end first");
+        // Streams end now; requests that are at work get their answers.
+        hub.close();
+    };
+    let served = axum::serve(listener, open.hub.router())
+        .with_graceful_shutdown(stop)
+        .await;
+    open.state.set_stopped();
+    let recorded = open.record("hub.stopped").await;
+    open.close().await?;
+    recorded?;
+    served.map_err(|e| Failure::output(format!("the server failed: {e}")))?;
+    Ok(Exit::Ok)
+}
+
+/// The names that this address may be called by.
+fn hosts(address: SocketAddr, config: &Config) -> Vec<String> {
+    let port = address.port();
+    let mut hosts = vec![address.to_string()];
+    if address.ip().is_loopback() || address.ip().is_unspecified() {
+        hosts.push(format!("localhost:{port}"));
+        hosts.push(format!("127.0.0.1:{port}"));
+        hosts.push(format!("[::1]:{port}"));
+    }
+    hosts.extend(config.server.hosts.iter().cloned());
+    hosts
+}
+
+/// The address as it can be called from here.
+fn shown(address: SocketAddr) -> String {
+    match address.ip().is_unspecified() {
+        true => format!("127.0.0.1:{}", address.port()),
+        false => address.to_string(),
+    }
+}
+
+fn greet(open: &Open, address: SocketAddr, url: &str, token: &str) {
+    let strong = |text: &str| out::styled(out::STRONG, text);
+    if env::log().as_deref() == Some("quiet") {
+        return;
+    }
+    let tools = open.kernel().tools();
+    let enabled = tools.iter().filter(|e| e.enabled).count();
+    out::say(&format!(
+        "{} listens on {}  (pages: {url}/docs)",
+        strong("helve"),
+        strong(url)
+    ));
+    out::say(&format!("  workspace  {}", open.root.display()));
+    out::say(&format!("  tools      {}", out::count(enabled, "tool")));
+    out::say(&format!("  policy     {}", rules(open)));
+    if !address.ip().is_loopback() {
+        out::say(&format!(
+            "  {} other machines can reach it: every route but /healthz, /openapi.json and /docs \
+             needs a token, and nothing is encrypted; put TLS in front",
+            strong("open")
+        ));
+    }
+    tell(&open.synced);
+    out::say(&format!(
+        "\nThe first agent's token (kept in .helve/tokens/agent):\n\n  {token}\n"
+    ));
+    out::say("To call a tool as that agent:\n");
+    out::say(&format!(
+        "  curl {url}/catalog -H 'Authorization: Bearer {token}'"
+    ));
+    out::say("  helve call <tool> key=value --as agent\n");
+    out::say("To decide what it asks for: `helve approvals`, `helve approve <id>`. Ctrl-C stops.");
+}
+
+fn rules(open: &Open) -> String {
+    match open.kernel().policy().rules().len() {
+        0 => "the default: read and exec_low run, exec_high and write ask".to_owned(),
+        n => format!(
+            "{} in helve.toml, then the default by risk",
+            out::count(n, "rule")
+        ),
+    }
+}
+
+fn tell(synced: &Synced) {
+    if env::log().as_deref() == Some("quiet") {
+        return;
+    }
+    if !synced.changed.is_empty() {
+        out::say(&format!("  loaded     {}", some(&synced.changed)));
+    }
+    if !synced.removed.is_empty() {
+        out::say(&format!("  removed    {}", some(&synced.removed)));
+    }
+    for problem in &synced.problems {
+        out::warn(&out::visible(problem));
+    }
+}
+
+/// The first few of many names.
+fn some(names: &[String]) -> String {
+    const SHOWN: usize = 8;
+    let shown: Vec<&str> = names.iter().take(SHOWN).map(String::as_str).collect();
+    match names.len() > SHOWN {
+        true => format!("{}, and {} more", shown.join(", "), names.len() - SHOWN),
+        false => shown.join(", "),
+    }
+}

@@ -1,0 +1,92 @@
+//! The configuration, read strictly.
+
+use serde_json::json;
+
+use super::*;
+
+fn problem(value: &Value) -> String {
+    read(value).err().unwrap_or_default()
+}
+
+#[test]
+fn what_is_unknown_is_refused_with_the_nearest() {
+    for (value, wanted) in [
+        (
+            json!({"tolls": []}),
+            "unknown key `tolls`; did you mean `tools`?",
+        ),
+        (
+            json!({"server": {"listn": "x"}}),
+            "unknown key `listn`; did you mean `listen`?",
+        ),
+        (
+            json!({"approvals": {"ask_for": "soon"}}),
+            "`approvals.ask_for` cannot be `soon`; write it like `30m` or `1h`",
+        ),
+        (
+            json!({"approvals": {"webhook": "ftp://x"}}),
+            "`approvals.webhook` must be an address that begins with http:// or https://",
+        ),
+    ] {
+        assert_eq!(problem(&value), wanted, "{value}");
+    }
+    assert_eq!(problem(&json!({})), "");
+}
+
+#[test]
+fn times() {
+    let seconds = |text| duration(text).map(|d| d.as_secs());
+    assert_eq!(seconds("90s"), Some(90));
+    assert_eq!(seconds("30m"), Some(1800));
+    assert_eq!(seconds(" 1 h"), Some(3600));
+    assert_eq!(seconds("2d"), Some(172_800));
+    for bad in [
+        "",
+        "s",
+        "0s",
+        "-1s",
+        "1.5h",
+        "1",
+        "1y",
+        "99999999999999999999d",
+        "1é",
+    ] {
+        assert_eq!(seconds(bad), None, "{bad}");
+    }
+}
+
+#[test]
+fn an_empty_list_of_approvers_is_nobody() {
+    let rules = |value: &Value| read(value).unwrap().approval_rules().approvers;
+    assert_eq!(rules(&json!({})), None);
+    assert_eq!(
+        rules(&json!({"approvals": {"approvers": []}})),
+        Some(vec![])
+    );
+}
+
+#[test]
+fn the_workspace_goes_over_the_user() {
+    let mut value = json!({"server": {"rate": 1, "burst": 2}, "tools": ["a"]});
+    merge(&mut value, json!({"server": {"rate": 3}, "tools": ["b"]}));
+    assert_eq!(
+        value,
+        json!({"server": {"rate": 3, "burst": 2}, "tools": ["b"]})
+    );
+}
+
+/// Editors complete and check `helve.toml` with this file.
+#[test]
+fn the_schema_is_checked_in() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/helve.schema.json");
+    let wanted = serde_json::to_string_pretty(&schema()).unwrap() + "\n";
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a switch of the test, not of the program"
+    )]
+    if std::env::var_os("HELVE_BLESS").is_some() {
+        std::fs::write(path, &wanted).unwrap();
+    }
+    let found = std::fs::read_to_string(path).unwrap_or_default();
+    assert_eq!(found, wanted, "run the tests with HELVE_BLESS=1");
+}

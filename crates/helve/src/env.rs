@@ -1,0 +1,87 @@
+//! Every environment variable that Helve reads, in one place.
+
+use std::path::PathBuf;
+
+/// A variable: its name, and what it does.
+pub(crate) struct Variable {
+    pub(crate) name: &'static str,
+    pub(crate) says: &'static str,
+}
+
+/// All of them, as the documentation lists them.
+pub(crate) const VARIABLES: &[Variable] = &[
+    Variable {
+        name: "HELVE_URL",
+        says: "The hub that commands talk to, instead of the one of this workspace",
+    },
+    Variable {
+        name: "HELVE_TOKEN",
+        says: "The token that commands show, instead of the one of this terminal",
+    },
+    Variable {
+        name: "HELVE_LISTEN",
+        says: "Where `helve up` listens, over `server.listen`",
+    },
+    Variable {
+        name: "HELVE_LOG",
+        says: "How much the hub tells on standard error: `quiet`, `info` (the default) or `debug`",
+    },
+    Variable {
+        name: "XDG_CONFIG_HOME",
+        says: "Where the user's own `helve/config.toml` is; `~/.config` if not set",
+    },
+    Variable {
+        name: "HOME",
+        says: "The user's folder, for `~/.config`",
+    },
+    Variable {
+        name: "USER",
+        says: "What the person at the terminal is called on the record",
+    },
+];
+
+/// What a variable says; an empty one says nothing.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the place where it is read"
+)]
+fn get(name: &'static str) -> Option<String> {
+    debug_assert!(
+        VARIABLES.iter().any(|v| v.name == name),
+        "{name} is not listed"
+    );
+    std::env::var(name).ok().filter(|v| !v.is_empty())
+}
+
+pub(crate) fn url() -> Option<String> {
+    get("HELVE_URL")
+}
+
+pub(crate) fn token() -> Option<String> {
+    get("HELVE_TOKEN")
+}
+
+pub(crate) fn listen() -> Option<String> {
+    get("HELVE_LISTEN")
+}
+
+pub(crate) fn log() -> Option<String> {
+    get("HELVE_LOG")
+}
+
+/// The folder of the user's own configuration.
+pub(crate) fn config_home() -> Option<PathBuf> {
+    let home = || get("HOME").map(|home| PathBuf::from(home).join(".config"));
+    get("XDG_CONFIG_HOME").map(PathBuf::from).or_else(home)
+}
+
+/// What the person at the terminal is called.
+pub(crate) fn user() -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    let name: String = get("USER")
+        .unwrap_or_default()
+        .chars()
+        .filter(|c| plain(*c))
+        .collect();
+    format!("user:{}", if name.is_empty() { "local" } else { &name })
+}

@@ -1,0 +1,203 @@
+//! A hub, put together out of a workspace: state, configuration, tools, tokens.
+//!
+//! `helve up` keeps one open; a command that finds none running opens one for
+//! itself. Either way there is at most one: the store is locked.
+
+mod checkpoint;
+mod notify;
+mod tools;
+mod watch;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use helve_core::def::ExecutorKind;
+use helve_exec::HostExecutor;
+use helve_kernel::store::Record;
+use helve_kernel::{Kernel, NewToken, OpenError, Permission, Principal, PrincipalKind, StoreError};
+use helve_server::{Hub, Settings};
+use helve_store::SqliteStore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::config::Config;
+use crate::env;
+use crate::exit::Failure;
+use crate::state::State;
+
+pub(crate) use checkpoint::{Checkpoints, public_key, read as read_checkpoints};
+pub(crate) use tools::Synced;
+
+/// The token file of the person at the terminal, and of the first agent.
+pub(crate) const TERMINAL: &str = "terminal";
+pub(crate) const AGENT: &str = "agent";
+
+/// An open hub.
+pub(crate) struct Open {
+    pub(crate) hub: Hub,
+    pub(crate) state: State,
+    pub(crate) config: Config,
+    pub(crate) root: PathBuf,
+    /// What came of the tools in the workspace's folders.
+    pub(crate) synced: Synced,
+    store: Arc<SqliteStore>,
+    checkpoints: Arc<Checkpoints>,
+    tasks: TaskTracker,
+    closing: CancellationToken,
+}
+
+/// How long runs may go on while the hub closes.
+const GRACE: Duration = Duration::from_secs(10);
+
+impl Open {
+    /// Opens the hub of a workspace. `hosts` are the names that it answers to.
+    pub(crate) async fn open(root: &Path, hosts: Vec<String>) -> Result<Self, Failure> {
+        let config = Config::load(root)?;
+        let state = State::create(root)?;
+        let store = SqliteStore::open(&state.database()).map_err(|e| unopened(&e))?;
+        let store = Arc::new(store);
+        let checkpoints = Arc::new(Checkpoints::open(&state)?);
+        checkpoints.hold_against(&*store).await?;
+        let policy = config.policy().map_err(Failure::input)?;
+        let mut builder = Kernel::builder()
+            .store(store.clone())
+            .policy(policy)
+            .approvals(config.approval_rules())
+            .executor(
+                ExecutorKind::Host,
+                Arc::new(HostExecutor::new(root.to_owned())),
+            )
+            .root(root)
+            .artifacts(state.artifacts())
+            .secret_key(state.key("secrets")?);
+        if let Some(url) = &config.approvals.webhook {
+            let webhook = notify::Webhook::new(url.clone(), state.key("webhook")?)?;
+            builder = builder.notifier(Arc::new(webhook));
+        }
+        let kernel = builder.open().await.map_err(|e| match e {
+            OpenError::Store(e) => unopened(&e),
+            other => Failure::input(other).hint("`helve audit verify` checks the record"),
+        })?;
+        let synced = tools::sync(&kernel, root, &config).await?;
+        kernel.resume_approved().await.map_err(|e| unopened(&e))?;
+        let default = Settings::default();
+        let settings = Settings {
+            hosts,
+            body_limit: config.server.body_limit.unwrap_or(default.body_limit),
+            rate: config.server.rate.unwrap_or(default.rate),
+            burst: config.server.burst.unwrap_or(default.burst),
+            ..default
+        };
+        let open = Self {
+            hub: Hub::new(kernel, settings),
+            state,
+            config,
+            root: root.to_owned(),
+            synced,
+            store,
+            checkpoints,
+            tasks: TaskTracker::new(),
+            closing: CancellationToken::new(),
+        };
+        open.terminal_token().await?;
+        Ok(open)
+    }
+
+    pub(crate) fn kernel(&self) -> &Kernel {
+        self.hub.kernel()
+    }
+
+    /// Begins what a hub does while nobody calls: expiry, checkpoints, hot reload.
+    pub(crate) fn tend(&self, told: impl Fn(&Synced) + Send + Sync + 'static) {
+        let tick = checkpoint::tick(
+            self.kernel().clone(),
+            self.checkpoints.clone(),
+            self.closing.clone(),
+        );
+        self.tasks.spawn(tick);
+        let watch = watch::watch(
+            self.kernel().clone(),
+            self.root.clone(),
+            self.config.clone(),
+            self.closing.clone(),
+            told,
+        );
+        self.tasks.spawn(watch);
+    }
+
+    /// Something that happened to the hub as a whole.
+    pub(crate) async fn record(&self, event: &'static str) -> Result<(), Failure> {
+        let record = Record {
+            at: self.kernel().now(),
+            event,
+            actor: env::user(),
+            resource: "hub".to_owned(),
+            details: serde_json::Map::new(),
+        };
+        let recorded = self.kernel().store().record(record).await;
+        recorded.map_err(|e| Failure::output(&e))
+    }
+
+    /// Ends what runs, signs the record, lets go of the store.
+    pub(crate) async fn close(self) -> Result<(), Failure> {
+        self.hub.close();
+        self.kernel().close(GRACE).await;
+        self.closing.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+        let signed = self.checkpoints.sign(self.kernel()).await;
+        self.store.close().await;
+        signed
+    }
+
+    /// The token of the person at the terminal: kept in a file that only they can read.
+    async fn terminal_token(&self) -> Result<(), Failure> {
+        let kept = self.state.read_token(TERMINAL);
+        let live = kept.and_then(|secret| self.kernel().authenticate(&secret));
+        if live.is_some_and(|p| p.owner == env::user()) {
+            return Ok(());
+        }
+        let new = NewToken {
+            name: "terminal".to_owned(),
+            kind: PrincipalKind::Person,
+            owner: env::user(),
+            permissions: Permission::ALL.to_vec(),
+            ..NewToken::agent("terminal")
+        };
+        let made = self.kernel().create_token(&hub_itself(), new).await;
+        let (_, secret) = made.map_err(|e| Failure::output(e.message))?;
+        self.state.write_token(TERMINAL, secret.reveal())
+    }
+
+    /// The first agent's token: made once, so that there is something to paste.
+    pub(crate) async fn agent_token(&self) -> Result<String, Failure> {
+        let kept = self.state.read_token(AGENT);
+        if let Some(secret) = kept.filter(|s| self.kernel().authenticate(s).is_some()) {
+            return Ok(secret);
+        }
+        let person = Principal::person(env::user());
+        let made = self
+            .kernel()
+            .create_token(&person, NewToken::agent(AGENT))
+            .await;
+        let (_, secret) = made.map_err(|e| Failure::output(e.message))?;
+        self.state.write_token(AGENT, secret.reveal())?;
+        Ok(secret.reveal().to_owned())
+    }
+}
+
+/// Who acts when the hub itself does: loads a folder, makes the first token.
+pub(crate) fn hub_itself() -> Principal {
+    Principal::person("hub")
+}
+
+pub(crate) fn unopened(error: &StoreError) -> Failure {
+    let failure = Failure::input(error);
+    match error {
+        StoreError::Locked(_) => failure
+            .hint("is `helve up` running in this workspace? stop it, or call it by `HELVE_URL`"),
+        StoreError::Unwritable(_) => failure.hint("is the disk full, or `.helve/` not yours?"),
+        _ => failure.hint("`helve doctor` tells more"),
+    }
+}
