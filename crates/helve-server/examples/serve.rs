@@ -2,12 +2,13 @@
 //! `cargo run -p helve-server --example serve -- 7717`. Prints a token.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use helve_core::def::{ExecutorKind, Risk};
 use helve_kernel::{
-    Executor, Kernel, NewToken, Permission, Permit, Principal, PrincipalKind, Registration, Reply,
-    Stream, ToolDef, ToolError,
+    ApprovalRules, Executor, Kernel, NewToken, Permission, Permit, Principal, PrincipalKind,
+    Registration, Reply, Stream, ToolDef, ToolError,
 };
 use helve_server::{Hub, Settings};
 use serde_json::{Value, json};
@@ -33,6 +34,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let port = std::env::args().nth(1).unwrap_or_else(|| "7717".to_owned());
     let kernel = Kernel::builder()
         .executor(ExecutorKind::Host, Arc::new(Echo))
+        // Nobody is there to decide, so nobody is waited for.
+        .approvals(ApprovalRules {
+            ask_for: Duration::from_secs(1),
+            ..ApprovalRules::default()
+        })
         .open()
         .await?;
     let root = Principal::person("root");

@@ -41,11 +41,12 @@ pub struct Settings {
     pub hosts: Vec<String>,
     /// The most bytes of a request.
     pub body_limit: usize,
-    /// How many requests a token may make in a second, for long.
+    /// How many requests a token may make in a second, for long; and all together
+    /// who show none that counts.
     pub rate: u32,
     /// How many it may make at once.
     pub burst: u32,
-    /// How long an ended stream of logs is kept open for more.
+    /// How often a stream with nothing to tell shows that it is still there.
     pub keep_alive: Duration,
 }
 

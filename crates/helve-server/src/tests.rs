@@ -354,6 +354,10 @@ fn conforms(method: &str, path: &str, reply: &Reply) {
             let answers = &DOCUMENT["paths"][route.path][route.method]["responses"];
             let answer = &answers[reply.status.to_string()];
             assert!(answer.is_object(), "not documented: {about}");
+            let headers = answer["headers"].as_object();
+            for name in headers.into_iter().flat_map(|h| h.keys()) {
+                assert!(reply.headers.contains_key(name), "no {name}: {about}");
+            }
             answer["content"].clone()
         }
     };

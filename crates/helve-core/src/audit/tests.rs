@@ -118,10 +118,28 @@ fn the_canonical_form_is_one() {
     assert_eq!(Hash::parse(&"A".repeat(64)), None);
 }
 
+/// The value with large whole numbers as they stand in the canonical form.
+fn exact(value: &Value) -> Value {
+    match value {
+        Value::Number(n) if !n.is_f64() && n.as_f64().unwrap().abs() >= 2_f64.powi(53) => {
+            match n.as_u64() == Some(1 << 53) || n.as_i64() == Some(-(1 << 53)) {
+                true => value.clone(),
+                false => json!({"$integer": n.to_string()}),
+            }
+        }
+        Value::Array(items) => items.iter().map(exact).collect(),
+        Value::Object(map) => {
+            let map = map.iter().map(|(key, value)| (key.clone(), exact(value)));
+            Value::Object(map.collect())
+        }
+        other => other.clone(),
+    }
+}
+
 /// What is written here by hand is what the crate for it writes.
 #[test]
 fn the_canonical_form_is_the_one_of_the_rfc() {
-    let theirs = |v: &Value| serde_json_canonicalizer::to_vec(v).unwrap();
+    let theirs = |v: &Value| serde_json_canonicalizer::to_vec(&exact(v)).unwrap();
     let edges = json!([
         [0, -1, 9_007_199_254_740_991_i64, 9_007_199_254_740_992_i64, 9_007_199_254_740_993_i64],
         [i64::MIN, i64::MAX, u64::MAX, 0.0, -0.0, 1e-7, 0.1, 1e300, 333333333.3333333],

@@ -52,14 +52,15 @@ pub(crate) async fn create(
         "agent_id",
         "context",
     ])?;
-    let tool = match (body.text("tool_id")?, body.text("tool")?) {
-        (Some(tool), None) | (None, Some(tool)) => tool,
+    let tool = match (body.0.get("tool_id"), body.0.get("tool")) {
+        (Some(Value::String(tool)), None) | (None, Some(Value::String(tool))) => tool.clone(),
         (None, None) => return Err(Problem::invalid("`tool_id` is missing")),
-        _ => {
+        (Some(_), Some(_)) => {
             return Err(Problem::invalid(
                 "`tool_id` and `tool` are the same; give one",
             ));
         }
+        _ => return Err(Problem::invalid("`tool_id` must be text")),
     };
     call(&hub, who, tool, &headers, &body).await
 }

@@ -34,6 +34,9 @@ pub(crate) async fn create(State(hub): State<Hub>, Caller(who): Caller, body: Bo
     Ok(json_response(StatusCode::CREATED, &value))
 }
 
+/// The most characters of a name: with `agent:` before it, it is still an owner.
+pub(crate) const NAME: usize = 120;
+
 fn new_token(body: &Body) -> Result<NewToken, Problem> {
     body.only(&[
         "name",
@@ -45,7 +48,7 @@ fn new_token(body: &Body) -> Result<NewToken, Problem> {
         "expires_in",
     ])?;
     let name = body
-        .text("name")?
+        .line("name", NAME)?
         .ok_or_else(|| Problem::invalid("`name` is missing"))?;
     let kind = match body.text("kind")?.as_deref() {
         None => PrincipalKind::Agent,

@@ -163,6 +163,9 @@ pub(crate) async fn change(
     Raw(bytes): Raw,
 ) -> Given {
     let entry = seen(&hub, &who, &id)?;
+    if bytes.is_empty() {
+        return Err(Problem::invalid("the patch is missing"));
+    }
     let patch = object(&bytes)?;
     let mut value = entry.def.to_value();
     if let Value::Object(map) = &mut value {

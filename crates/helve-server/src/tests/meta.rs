@@ -2,8 +2,11 @@
 
 use super::*;
 
+/// A name, its labels, its value.
+type Sample = (String, Vec<(String, String)>, f64);
+
 /// Reads the text format of Prometheus, strictly: name, labels, value by line.
-fn samples(text: &str) -> Vec<(String, Vec<(String, String)>, f64)> {
+fn samples(text: &str) -> Vec<Sample> {
     let name = |t: &str| {
         let first = t.chars().next().unwrap();
         assert!(first.is_ascii_alphabetic() || first == '_', "{t}");
@@ -13,7 +16,7 @@ fn samples(text: &str) -> Vec<(String, Vec<(String, String)>, f64)> {
         );
     };
     assert!(text.ends_with('\n'));
-    let mut found: Vec<(String, Vec<(String, String)>, f64)> = Vec::new();
+    let mut found: Vec<Sample> = Vec::new();
     let (mut helped, mut kinds) = (Vec::new(), HashMap::new());
     for line in text.lines() {
         if let Some(rest) = line.strip_prefix("# HELP ") {

@@ -23,7 +23,7 @@ async fn a_call_has_an_answer_and_a_run() {
         ),
         (
             "/runs",
-            json!({"tool": "toy_echo", "tool_id": null, "args": {"text": "a"}, "wait": null, "agent_id": null, "context": null}),
+            json!({"tool": "toy_echo", "args": {"text": "a"}, "wait": null, "agent_id": null, "context": null}),
         ),
     ] {
         let reply = bench.post(path, body).await;
@@ -88,6 +88,7 @@ async fn only_registered_tools_run() {
         (422, "/runs", json!({})),
         (422, "/runs", json!([])),
         (422, "/runs", json!({"tool_id": ["toy_echo"]})),
+        (422, "/runs", json!({"tool_id": null})),
         (
             422,
             "/runs",

@@ -27,7 +27,11 @@ fn guarded() -> impl Iterator<Item = (&'static Route, Permission)> {
 
 #[tokio::test]
 async fn without_a_token_that_counts_nothing_is_shown() {
-    let bench = Bench::new().await;
+    let settings = Settings {
+        burst: 10_000,
+        ..Settings::default()
+    };
+    let bench = Bench::with(settings, json!([])).await;
     let root = Principal::person("root");
     let mut new = NewToken::agent("short");
     new.lasts = Some(Duration::from_secs(60));

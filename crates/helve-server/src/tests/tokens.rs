@@ -160,7 +160,7 @@ async fn nobody_gives_more_than_they_have() {
         (422, "kind", json!("person")),
         (422, "name", json!("")),
         (422, "name", json!("a\r\nb")),
-        (422, "name", json!("n".repeat(129))),
+        (422, "name", json!("n".repeat(121))),
         (422, "owner", json!("o".repeat(129))),
         (422, "expires_in", json!(0)),
         (422, "expires_in", json!(-1)),

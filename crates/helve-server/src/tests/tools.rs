@@ -545,6 +545,23 @@ async fn findings_say_where_and_what_to_do() {
 }
 
 #[tokio::test]
+async fn nothing_hides_in_what_is_said_of_a_body() {
+    let bench = Bench::new().await;
+    for body in [
+        json!({"\u{b}\u{202e}x": 1}),
+        json!({"name": "a\u{202e}\u{1b}[31m", "description": "x", "input_schema": {}}),
+    ] {
+        let reply = bench.post("/tools", body).await;
+        let text = format!("{:?}", reply.json().to_string());
+        assert!(
+            !text.contains(['\u{202e}']) && !text.contains("u001b") && !text.contains("u000b"),
+            "{text}"
+        );
+        reply.problem(422);
+    }
+}
+
+#[tokio::test]
 async fn the_address_and_the_body_name_one_tool() {
     let bench = Bench::new().await;
     let ann = &bench.ann;
