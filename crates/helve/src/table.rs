@@ -143,7 +143,7 @@ mod tests {
         let text = anstream::adapter::strip_str(&table.within(Some(36))).to_string();
         assert_eq!(
             text,
-            "id  tool       arguments\nfile\na   file_read  x\\u{1b}x\\u{1b}x\\u{1b}x…\nb   f\n"
+            "id  tool       arguments\nfile\na   file_read  x\\u{1b}x\\u{1b}x\\u{1b…\nb   f\n"
         );
     }
 }

@@ -1,5 +1,7 @@
 //! `helve call`: one call of one tool.
 
+use std::time::Duration;
+
 use axum::http::Method;
 use clap::Args;
 use serde_json::{Value, json};
@@ -70,6 +72,9 @@ async fn call(args: &CallArgs, client: &Client, body: &Value) -> Done {
             follow::pending(&args.tool, id, &run, &me);
             forgotten(client, id).await;
         }
+        if client.is_here() {
+            told(client, id).await;
+        }
         if !args.wait {
             if args.json {
                 out::data(&format!("{answer}\n"))?;
@@ -77,17 +82,31 @@ async fn call(args: &CallArgs, client: &Client, body: &Value) -> Done {
             return Ok(Exit::Pending);
         }
     }
-    let over = matches!(
-        meta["state"].as_str(),
-        Some("denied" | "failed" | "succeeded")
-    );
-    let quiet = args.json;
-    let answer = match over {
+    // What is over may have run earlier, under the same key: its output is shown again.
+    let answer = match meta["state"] == "denied" {
         true => answer,
-        false => follow::run(client, &run, quiet).await?,
+        false => follow::run(client, &run, args.json).await?,
     };
     follow::show(&answer, args.json)
 }
+
+/// Waits until people were told of an approval, or could not be: a hub that ends with
+/// this command would end in the middle of it.
+async fn told(client: &Client, approval: &str) {
+    let path = format!("/approvals/{approval}");
+    for _ in 0..PATIENCE {
+        let kept = client.get(&path).await.unwrap_or_default();
+        if kept["notice"]["state"] != "waiting" {
+            return;
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// How often, and how many times, the hub is asked whether people were told: longer
+/// than it tries.
+const PAUSE: Duration = Duration::from_millis(50);
+const PATIENCE: u32 = 800;
 
 /// Says so where a hub that ends with this command takes with it what the call needs.
 async fn forgotten(client: &Client, approval: &str) {

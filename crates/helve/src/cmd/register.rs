@@ -51,11 +51,10 @@ pub(crate) async fn run(args: &RegisterArgs) -> Done {
 
 async fn register(args: &RegisterArgs, client: &Client, loaded: &Loaded) -> Done {
     let mut told = Vec::new();
-    let mut failed = None;
+    let mut exit = Exit::Ok;
     for def in super::defs(&loaded.documents) {
         let name = def.name.as_str();
-        let sent = send(args, client, name, &def.to_value()).await;
-        match sent {
+        match send(args, client, name, &def.to_value()).await? {
             Ok(outcome) => {
                 if !args.json {
                     tell(name, &outcome);
@@ -63,43 +62,45 @@ async fn register(args: &RegisterArgs, client: &Client, loaded: &Loaded) -> Done
                 told.push(outcome);
             }
             Err(failure) => {
-                told.push(json!({"name": name, "error": format!("{:#}", failure.error), "hint": failure.hint}));
-                if let Some(before) = failed.replace(failure).filter(|_| !args.json) {
-                    out::failure(&before);
+                if !args.json {
+                    out::failure(&failure);
                 }
+                exit = failure.exit;
+                let error = format!("{:#}", failure.error);
+                told.push(json!({"name": name, "error": error, "hint": failure.hint}));
             }
         }
     }
     if args.json {
         out::json(&Value::Array(told))?;
     }
-    match failed {
-        None => Ok(Exit::Ok),
-        Some(failure) if args.json => Ok(failure.exit),
-        Some(failure) => Err(failure),
-    }
+    Ok(exit)
 }
 
+/// What the hub says to one definition. That it does not answer is another matter.
 async fn send(
     args: &RegisterArgs,
     client: &Client,
     name: &str,
     definition: &Value,
-) -> Result<Value, Failure> {
-    let why = args
-        .why
-        .as_deref()
-        .map(|why| format!("?why={}", escaped(why)));
+) -> Result<Result<Value, Failure>, Failure> {
+    let why = args.why.as_deref();
+    let why = why.map(|why| format!("?why={}", escaped(why)));
     let why = why.unwrap_or_default();
     let (method, path) = match args.replace {
         true => (Method::PUT, format!("/tools/{}{why}", escaped(name))),
         false => (Method::POST, format!("/tools{why}")),
     };
-    let sent = client.ask(method, &path, Some(definition)).await;
-    sent.map_err(|failure| Failure {
+    let reply = client.send(method, &path, Some(definition), &[]).await?;
+    Ok(reply.json().await.map_err(|failure| Failure {
+        exit: match failure.exit {
+            // A program that is missing is a fault of the definition, not of the hub.
+            Exit::Hub => Exit::Input,
+            exit => exit,
+        },
         error: failure.error.context(format!("`{name}` is not registered")),
         ..failure
-    })
+    }))
 }
 
 fn tell(name: &str, outcome: &Value) {

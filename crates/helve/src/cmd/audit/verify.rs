@@ -417,7 +417,8 @@ fn show(verified: &Verified, against: &Against) -> Result<(), Failure> {
             "the signatures fit each other, but were not checked against a known key: give `--key`",
         ),
         Trust::None => out::warn(
-            "nothing in it was signed: it fits together, but could have been written anew or cut off",
+            "nothing in it is signed: it fits together, but could have been written anew or cut off \
+             (a hub signs after a minute, and when it stops)",
         ),
         _ => {}
     }
