@@ -14,7 +14,10 @@ fn the_readme_shows_what_happens() {
     let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
     let folder = Folder::new();
     copy(&root().join("examples"), &folder.path().join("examples"));
-    folder.write("helve.toml", std::fs::read(root().join("helve.toml")).unwrap());
+    folder.write(
+        "helve.toml",
+        std::fs::read(root().join("helve.toml")).unwrap(),
+    );
     let mut blocks = 0;
     for block in readme.split("```console\n").skip(1) {
         let block = block.split("```").next().unwrap();
