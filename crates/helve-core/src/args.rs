@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use crate::name::nearest;
 use crate::node::escape;
 use crate::read::{self, Problem, Syntax};
-use crate::schema::Schema;
+use crate::schema::{Schema, walk};
 
 /// Arguments that fit.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,10 +52,16 @@ pub enum ArgsError {
     /// They are no object.
     #[error("the arguments must be an object by name, not {0}")]
     NotAnObject(&'static str),
+    /// They nest too deep to be kept.
+    #[error("the arguments nest {0} levels deep, more than the {MAX_DEPTH} that are taken")]
+    TooDeep(usize),
     /// They do not fit the schema.
     #[error("{}", .0.join("; "))]
     Misfit(Vec<String>),
 }
+
+/// How deep arguments and results may nest: whatever keeps them can read them back.
+pub const MAX_DEPTH: usize = 64;
 
 /// Makes arguments ready for a tool whose schema is `schema`, compiled as `compiled`.
 pub fn prepare(raw: &Value, schema: &Value, compiled: &Schema) -> Result<Prepared, ArgsError> {
@@ -63,6 +69,10 @@ pub fn prepare(raw: &Value, schema: &Value, compiled: &Schema) -> Result<Prepare
     let mut coerced = Vec::new();
     repair(&mut args, schema, "", &mut coerced);
     fill(&mut args, schema);
+    let depth = 1 + args.values().map(walk::depth).max().unwrap_or(0);
+    if depth > MAX_DEPTH {
+        return Err(ArgsError::TooDeep(depth));
+    }
     let known: Vec<&str> = properties(schema).map(|(name, _)| name).collect();
     let extra = match is_closed(schema) {
         true => extra(&args, &known),

@@ -7,6 +7,7 @@
 //! decided here; this is the arithmetic, the same for whoever writes and whoever
 //! verifies.
 
+mod canonical;
 mod checkpoint;
 mod key;
 mod verify;
@@ -17,6 +18,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::hex;
+pub use canonical::{NotCanonical, canonical};
 pub use checkpoint::Checkpoint;
 pub use key::{PublicKey, Signature, SigningKey};
 pub use verify::{Broken, Verified, Verifier, verify, verify_with};
@@ -61,60 +63,6 @@ impl fmt::Debug for Hash {
         fmt::Display::fmt(self, f)
     }
 }
-
-/// The canonical bytes of a value: keys sorted, numbers and strings written in one way.
-///
-/// RFC 8785 knows only doubles, and would write two whole numbers beyond 2^53 in one
-/// way. Here such a number stands as `{"$integer": "<digits>"}`.
-pub fn canonical(value: &Value) -> Result<Vec<u8>, NotCanonical> {
-    let exact;
-    let value = match beyond_doubles(value) {
-        false => value,
-        true => {
-            exact = exact_integers(value);
-            &exact
-        }
-    };
-    serde_json_canonicalizer::to_vec(value).map_err(|e| NotCanonical(e.to_string()))
-}
-
-/// The largest whole number up to which doubles know every one.
-const EXACT: u64 = 1 << 53;
-
-fn beyond_doubles(value: &Value) -> bool {
-    match value {
-        Value::Number(n) => is_beyond(n),
-        Value::Array(items) => items.iter().any(beyond_doubles),
-        Value::Object(map) => map.values().any(beyond_doubles),
-        _ => false,
-    }
-}
-
-fn is_beyond(number: &serde_json::Number) -> bool {
-    let size = number
-        .as_u64()
-        .or_else(|| number.as_i64().map(i64::unsigned_abs));
-    size.is_some_and(|size| size > EXACT)
-}
-
-fn exact_integers(value: &Value) -> Value {
-    match value {
-        Value::Number(n) if is_beyond(n) => json!({"$integer": n.to_string()}),
-        Value::Array(items) => items.iter().map(exact_integers).collect(),
-        Value::Object(map) => {
-            let map = map
-                .iter()
-                .map(|(key, value)| (key.clone(), exact_integers(value)));
-            Value::Object(map.collect())
-        }
-        other => other.clone(),
-    }
-}
-
-/// A value that has no canonical form.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("it has no canonical form: {0}")]
-pub struct NotCanonical(String);
 
 /// The hash of a value's canonical form: what approvals and versions are bound to.
 pub fn hash_of(value: &Value) -> Result<Hash, NotCanonical> {

@@ -6,7 +6,7 @@
 //! from nowhere else.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::request::Parts;
@@ -46,6 +46,8 @@ pub(crate) async fn route(
 }
 
 fn admit(hub: &Hub, route: &Route, request: &mut Request) -> Result<(), Problem> {
+    // Whoever sends a token in the address sends no other, so this comes first.
+    Query::without_token(request.uri().query().unwrap_or_default())?;
     if let Access::Needs(permission) = route.access {
         let principal = authenticate(hub, request.headers())?;
         let caller = principal
@@ -53,15 +55,7 @@ fn admit(hub: &Hub, route: &Route, request: &mut Request) -> Result<(), Problem>
             .as_ref()
             .map_or(principal.owner.as_str(), |t| t.as_str());
         if let Err(wait) = hub.rates().take(caller, Instant::now()) {
-            let seconds = wait.as_secs() + 1;
-            return Err(Problem {
-                retry_after: Some(seconds),
-                ..Problem::new(
-                    StatusCode::TOO_MANY_REQUESTS,
-                    "rate_limited",
-                    format!("too many requests with this token; wait {seconds} s"),
-                )
-            });
+            return Err(too_many("too many requests with this token", wait));
         }
         principal.require(permission)?;
         request.extensions_mut().insert(Caller(Arc::new(principal)));
@@ -71,12 +65,34 @@ fn admit(hub: &Hub, route: &Route, request: &mut Request) -> Result<(), Problem>
     Ok(())
 }
 
+fn too_many(detail: &str, wait: Duration) -> Problem {
+    let seconds = wait.as_secs() + 1;
+    let detail = format!("{detail}; wait {seconds} s");
+    Problem {
+        retry_after: Some(seconds),
+        ..Problem::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", detail)
+    }
+}
+
+/// Who calls. All who show nothing that counts share one bucket: guessing is slow,
+/// and whoever has a token does not notice.
 fn authenticate(hub: &Hub, headers: &HeaderMap) -> Result<Principal, Problem> {
-    let Some(value) = headers.get(header::AUTHORIZATION) else {
+    known(hub, headers).map_err(|refused| match hub.strangers().take("", Instant::now()) {
+        Ok(()) => refused,
+        Err(wait) => too_many("too many requests without a token that counts", wait),
+    })
+}
+
+fn known(hub: &Hub, headers: &HeaderMap) -> Result<Principal, Problem> {
+    let mut shown = headers.get_all(header::AUTHORIZATION).iter();
+    let Some(value) = shown.next() else {
         return Err(unauthorized(
             "a token is needed: send `Authorization: Bearer <token>`",
         ));
     };
+    if shown.next().is_some() {
+        return Err(unauthorized("one `Authorization` is enough"));
+    }
     let secret = value.to_str().ok().and_then(|v| {
         let (scheme, secret) = v.split_once(' ')?;
         scheme
@@ -89,50 +105,71 @@ fn authenticate(hub: &Hub, headers: &HeaderMap) -> Result<Principal, Problem> {
     known.ok_or_else(|| unauthorized("the token is unknown, expired or revoked"))
 }
 
-fn unauthorized(detail: &str) -> Problem {
+pub(crate) fn unauthorized(detail: &str) -> Problem {
     Problem::new(StatusCode::UNAUTHORIZED, "unauthorized", detail)
         .hint("`helve token create` makes one")
 }
 
 /// The check of all requests: where it was sent, and from which page.
 pub(crate) async fn origin(State(hub): State<Hub>, request: Request, next: Next) -> Response {
-    let hosts = &hub.settings().hosts;
-    let headers = request.headers();
-    let host = headers.get(header::HOST).and_then(|h| h.to_str().ok());
-    let host = host.or_else(|| request.uri().authority().map(|a| a.as_str()));
-    let known = |name: &str| hosts.iter().any(|h| h.eq_ignore_ascii_case(name));
-    if !host.is_some_and(known) {
-        let detail = "this hub does not answer to that `Host`";
-        let hint =
-            "call it by the address that `helve up` printed, or add the name to `server.hosts`";
-        return Problem::new(StatusCode::MISDIRECTED_REQUEST, "misdirected", detail)
-            .hint(hint)
-            .into_response();
-    }
-    let page = headers
-        .get(header::ORIGIN)
-        .map(|o| o.to_str().unwrap_or("?"));
-    let own = |page: &str| {
-        let name = page
-            .strip_prefix("http://")
-            .or_else(|| page.strip_prefix("https://"));
-        name.is_some_and(known)
+    let mut response = match expected(&hub, &request) {
+        Ok(()) => next.run(request).await,
+        Err(problem) => problem.into_response(),
     };
-    if page.is_some_and(|page| !own(page)) {
-        let detail = "a page of another origin may not call this hub";
-        return Problem::new(StatusCode::FORBIDDEN, "origin", detail).into_response();
-    }
-    let mut response = next.run(request).await;
     let headers = response.headers_mut();
     for (name, value) in [
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::CACHE_CONTROL, "no-store"),
         (header::REFERRER_POLICY, "no-referrer"),
         (header::X_FRAME_OPTIONS, "DENY"),
+        (header::CONTENT_SECURITY_POLICY, CONTENT),
     ] {
         headers
             .entry(name)
             .or_insert(HeaderValue::from_static(value));
     }
     response
+}
+
+/// What a page of the hub may load: its own style, and nothing else.
+const CONTENT: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; \
+                       form-action 'none'; frame-ancestors 'none'";
+
+fn expected(hub: &Hub, request: &Request) -> Result<(), Problem> {
+    let hosts = &hub.settings().hosts;
+    let known = |name: &str| hosts.iter().any(|h| h.eq_ignore_ascii_case(name));
+    let headers = request.headers();
+    // Wherever a request says where it goes, it must say the same.
+    let mut named = headers
+        .get_all(header::HOST)
+        .iter()
+        .map(|h| h.to_str().unwrap_or("?"))
+        .chain(
+            request
+                .uri()
+                .authority()
+                .map(axum::http::uri::Authority::as_str),
+        )
+        .peekable();
+    if named.peek().is_none() || !named.all(known) {
+        let detail = "this hub does not answer to that `Host`";
+        let hint =
+            "call it by the address that `helve up` printed, or add the name to `server.hosts`";
+        let status = StatusCode::MISDIRECTED_REQUEST;
+        return Err(Problem::new(status, "misdirected", detail).hint(hint));
+    }
+    let own = |page: &HeaderValue| {
+        let page = page.to_str().unwrap_or("?");
+        let name = page
+            .strip_prefix("http://")
+            .or_else(|| page.strip_prefix("https://"));
+        name.is_some_and(known)
+    };
+    match headers.get_all(header::ORIGIN).iter().all(own) {
+        true => Ok(()),
+        false => {
+            let detail = "a page of another origin may not call this hub";
+            Err(Problem::new(StatusCode::FORBIDDEN, "origin", detail))
+        }
+    }
 }

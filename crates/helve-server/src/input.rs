@@ -1,15 +1,18 @@
 //! Requests, read strictly: a name that nobody knows is an error, not silence.
 
+use std::time::Duration;
+
 use axum::body::Bytes;
-use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use helve_core::name::nearest;
 use helve_core::read::{self, Syntax};
+use http_body_util::LengthLimitError;
 use serde_json::{Map, Value};
 
 use crate::Hub;
-use crate::problem::Problem;
+use crate::problem::{Problem, shown};
 use crate::routes::Parameter;
 
 /// The parameters after the `?`.
@@ -23,11 +26,6 @@ impl Query {
         for part in text.split('&').filter(|p| !p.is_empty()) {
             let (name, value) = part.split_once('=').unwrap_or((part, ""));
             let (name, value) = (decoded(name)?, decoded(value)?);
-            if ["token", "access_token", "api_key", "authorization"].contains(&name.as_str()) {
-                let detail = "a token does not belong into an address, where it ends up in logs";
-                return Err(Problem::bad_request(detail)
-                    .hint("send `Authorization: Bearer <token>`, and revoke this one"));
-            }
             if !known.iter().any(|p| p.name == name) {
                 return Err(unknown(
                     "query parameter",
@@ -41,6 +39,20 @@ impl Query {
             found.push((name, value));
         }
         Ok(Self(found))
+    }
+
+    /// Refuses a token among them.
+    pub(crate) fn without_token(text: &str) -> Result<(), Problem> {
+        const NAMES: [&str; 4] = ["token", "access_token", "api_key", "authorization"];
+        for part in text.split('&') {
+            let name = decoded(part.split('=').next().unwrap_or_default())?;
+            if NAMES.iter().any(|n| n.eq_ignore_ascii_case(&name)) {
+                let detail = "a token does not belong into an address, where it ends up in logs";
+                return Err(Problem::bad_request(detail)
+                    .hint("send `Authorization: Bearer <token>`, and revoke this one"));
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
@@ -59,8 +71,7 @@ impl Query {
             return Ok(None);
         };
         let wrong = || {
-            let shown: String = text.chars().take(64).collect();
-            let shown = shown.escape_debug();
+            let shown = shown(text);
             Problem::bad_request(format!("`{name}` cannot be `{shown}`; it is {wanted}"))
         };
         read(text).map(Some).ok_or_else(wrong)
@@ -70,14 +81,27 @@ impl Query {
     pub(crate) fn limit(&self) -> Result<usize, Problem> {
         let wanted = format!("a number from 1 to {MOST}");
         let limit = self.read("limit", &wanted, |t| {
-            t.parse().ok().filter(|n| (1..=MOST).contains(n))
+            let number = usize::try_from(number(t)?).ok()?;
+            (1..=MOST).contains(&number).then_some(number)
         })?;
         Ok(limit.unwrap_or(PAGE))
+    }
+
+    /// A number that a database can hold.
+    pub(crate) fn number(&self, name: &str) -> Result<Option<u64>, Problem> {
+        self.read(name, "a number", number)
     }
 
     pub(crate) fn flag(&self, name: &str) -> Result<Option<bool>, Problem> {
         self.read(name, "true or false", |t| t.parse().ok())
     }
+}
+
+/// A number that a database can hold.
+pub(crate) fn number(text: &str) -> Option<u64> {
+    let digits = text.bytes().all(|b| b.is_ascii_digit());
+    let number = text.parse().ok().filter(|_| digits)?;
+    i64::try_from(number).is_ok().then_some(number)
 }
 
 /// The items of a page, where nothing is said, and at most.
@@ -89,6 +113,22 @@ impl<S: Send + Sync> FromRequestParts<S> for Query {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
         Ok(parts.extensions.get::<Query>().cloned().unwrap_or_default())
+    }
+}
+
+/// What the path says where the route leaves it open.
+pub(crate) struct Id<T = String>(pub(crate) T);
+
+impl<S: Send + Sync, T> FromRequestParts<S> for Id<T>
+where
+    Path<T>: FromRequestParts<S>,
+{
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let found = Path::<T>::from_request_parts(parts, state).await;
+        let Path(found) = found.map_err(|_| Problem::bad_request("the path is not UTF-8"))?;
+        Ok(Self(found))
     }
 }
 
@@ -116,8 +156,7 @@ pub(crate) fn unknown<'k>(
     name: &str,
     known: impl Iterator<Item = &'k str> + Clone,
 ) -> Problem {
-    let shown: String = name.chars().take(64).collect();
-    let problem = Problem::bad_request(format!("unknown {what} `{}`", shown.escape_debug()));
+    let problem = Problem::bad_request(format!("unknown {what} `{}`", shown(name)));
     match nearest(name, known.clone(), 1).first() {
         Some(near) => problem.hint(format!("did you mean `{near}`?")),
         None => {
@@ -129,6 +168,9 @@ pub(crate) fn unknown<'k>(
         }
     }
 }
+
+/// How long a body may take to come.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The bytes of a request, at most as many as the hub takes.
 pub(crate) struct Raw(pub(crate) Bytes);
@@ -153,7 +195,17 @@ impl FromRequest<Hub> for Raw {
             kind == "application/json"
                 || (kind.starts_with("application/") && kind.ends_with("+json"))
         };
-        let bytes = axum::body::to_bytes(body, limit).await.map_err(|_| {
+        let whole = tokio::time::timeout(PATIENCE, axum::body::to_bytes(body, limit)).await;
+        let whole = whole.map_err(|_| {
+            let detail = format!("the body did not come within {PATIENCE:?}");
+            Problem::new(StatusCode::REQUEST_TIMEOUT, "slow", detail)
+        })?;
+        let bytes = whole.map_err(|e| {
+            let source = std::error::Error::source(&e);
+            let long = source.and_then(|e| e.downcast_ref::<LengthLimitError>());
+            if long.is_none() {
+                return Problem::bad_request("the body broke off");
+            }
             let detail = format!("the request is longer than the {limit} bytes that are taken");
             Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail)
         })?;
@@ -214,6 +266,18 @@ impl Body {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.clone())),
             Some(_) => Err(Problem::invalid(format!("`{name}` must be text"))),
+        }
+    }
+
+    /// A text of at most so many characters, none of which controls anything.
+    pub(crate) fn line(&self, name: &str, most: usize) -> Result<Option<String>, Problem> {
+        let text = self.text(name)?;
+        let wrong = |t: &String| t.chars().count() > most || t.contains(char::is_control);
+        match text.as_ref().is_some_and(wrong) {
+            false => Ok(text),
+            true => Err(Problem::invalid(format!(
+                "`{name}` is one line of at most {most} characters"
+            ))),
         }
     }
 

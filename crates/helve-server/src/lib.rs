@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use helve_kernel::{Answer, Call, Kernel};
+use helve_kernel::{Answer, Call, Kernel, Principal};
 use tokio_util::sync::CancellationToken;
 
 use metrics::Metrics;
@@ -40,11 +40,12 @@ pub struct Settings {
     pub hosts: Vec<String>,
     /// The most bytes of a request.
     pub body_limit: usize,
-    /// How many requests a token may make in a second, for long.
+    /// How many requests a token may make in a second, for long; and all together
+    /// who show none that counts.
     pub rate: u32,
     /// How many it may make at once.
     pub burst: u32,
-    /// How long an ended stream of logs is kept open for more.
+    /// How often a stream with nothing to tell shows that it is still there.
     pub keep_alive: Duration,
 }
 
@@ -69,6 +70,7 @@ struct Inner {
     settings: Settings,
     metrics: Metrics,
     rates: Rates,
+    strangers: Rates,
     closing: CancellationToken,
 }
 
@@ -76,11 +78,13 @@ impl Hub {
     /// Puts doors around a kernel.
     pub fn new(kernel: Kernel, settings: Settings) -> Self {
         let rates = Rates::new(settings.rate, settings.burst);
+        let strangers = Rates::new(settings.rate, settings.burst);
         Self(Arc::new(Inner {
             kernel,
             settings,
             metrics: Metrics::default(),
             rates,
+            strangers,
             closing: CancellationToken::new(),
         }))
     }
@@ -112,8 +116,19 @@ impl Hub {
         &self.0.rates
     }
 
+    /// The bucket of all who show no token that counts.
+    pub(crate) fn strangers(&self) -> &Rates {
+        &self.0.strangers
+    }
+
     pub(crate) fn closing(&self) -> &CancellationToken {
         &self.0.closing
+    }
+
+    /// Whether a token that was admitted still counts.
+    pub(crate) fn admits(&self, who: &Principal) -> bool {
+        let end = |token| self.kernel().token_end(token);
+        who.token.as_ref().is_none_or(|token| end(token).is_some())
     }
 
     /// A call, counted.
@@ -123,3 +138,6 @@ impl Hub {
         answer
     }
 }
+
+#[cfg(test)]
+mod tests;

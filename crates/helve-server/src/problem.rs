@@ -3,6 +3,7 @@
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use helve_core::lint::is_hidden;
 use helve_kernel::{ErrorKind, ToolError};
 use serde_json::{Value, json};
 
@@ -39,8 +40,7 @@ impl Problem {
     }
 
     pub(crate) fn not_found(what: &str) -> Self {
-        let shown: String = what.chars().take(128).collect();
-        let detail = format!("there is no `{}`", shown.escape_debug());
+        let detail = format!("there is no `{}`", shown(what));
         Self::new(StatusCode::NOT_FOUND, "not_found", detail)
     }
 
@@ -54,13 +54,20 @@ impl Problem {
             "type": format!("urn:helve:problem:{}", self.kind),
             "title": self.status.canonical_reason().unwrap_or("Error"),
             "status": self.status.as_u16(),
-            "detail": self.detail,
+            "detail": visible(&self.detail),
         });
         if let Some(hint) = &self.hint {
-            value["hint"] = hint.as_str().into();
+            value["hint"] = visible(hint).into();
         }
         if !self.errors.is_empty() {
-            value["errors"] = Value::Array(self.errors.clone());
+            let mut errors = self.errors.clone();
+            let members = errors.iter_mut().filter_map(Value::as_object_mut);
+            for member in members.flat_map(|m| m.values_mut()) {
+                if let Value::String(text) = member {
+                    *text = visible(text);
+                }
+            }
+            value["errors"] = Value::Array(errors);
         }
         value
     }
@@ -99,6 +106,32 @@ impl IntoResponse for Problem {
         }
         response
     }
+}
+
+/// A handler that panicked.
+pub(crate) fn crashed() -> Problem {
+    let detail = "the hub failed at this request; it goes on with others";
+    Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", detail)
+}
+
+/// Text in which nothing hides: what controls a terminal or turns a line around is
+/// written as its number.
+fn visible(text: &str) -> String {
+    let hides = |c: char| c.is_control() || is_hidden(c);
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match hides(c) {
+            true => out.extend(c.escape_unicode()),
+            false => out.push(c),
+        }
+    }
+    out
+}
+
+/// Foreign text as it may be told: short, and with all that hides made visible.
+pub(crate) fn shown(text: &str) -> String {
+    let short: String = text.chars().take(128).collect();
+    short.escape_debug().to_string()
 }
 
 /// JSON with a status.

@@ -10,7 +10,7 @@ use axum::routing::{MethodRouter, delete, get, patch, post, put};
 use helve_kernel::Permission;
 
 use crate::api::{approvals, audit, catalog, meta, runs, tokens, tools};
-use crate::problem::Problem;
+use crate::problem::{Problem, crashed, shown};
 use crate::{Hub, guard};
 
 /// Who may use a route.
@@ -53,7 +53,7 @@ const fn parameter(name: &'static str, schema: &'static str, says: &'static str)
 }
 
 const LIMIT: Parameter = parameter("limit", "Limit", "How many items, at most.");
-const WHY: Parameter = parameter("why", "Text", "Why, for the record.");
+const WHY: Parameter = parameter("why", "Why", "Why, for the record.");
 
 macro_rules! routes {
     ($(
@@ -89,12 +89,12 @@ routes! {
          parameter("enabled", "Flag", "Only those that can, or cannot, be called."),
          parameter("dialect", "Dialect", "The tools as this vendor wants them."),
          parameter("strict", "Flag", "For the vendor's constrained decoding.")]
-        None => &[(200, "Tools")], &[400], tools::list;
+        None => &[(200, "Tools")], &[400, 422], tools::list;
     post "/tools" register_tool Needs(ToolRegister), "Registers a tool, in any dialect."
         [WHY] Some("Definition") => &[(201, "Registered")], &[400, 409, 413, 415, 422, 503], tools::create;
     get "/tools/{id}" get_tool Needs(ToolRead), "A tool, by any of its names."
         [parameter("dialect", "Dialect", "The tool as this vendor wants it.")]
-        None => &[(200, "Tool")], &[400, 404, 422], tools::show;
+        None => &[(200, "AnyTool")], &[400, 404, 422], tools::show;
     put "/tools/{id}" replace_tool Needs(ToolRegister), "Puts a new version in place, or registers the tool."
         [WHY] Some("Definition") => &[(200, "Registered"), (201, "Registered")],
         &[400, 404, 409, 413, 415, 422, 503], tools::replace;
@@ -117,7 +117,7 @@ routes! {
         [] Some("RunCall") => &[(200, "Answer"), (202, "Answer")],
         &[400, 404, 409, 413, 415, 422, 503], runs::create;
     get "/runs" list_runs Needs(RunRead), "Runs, newest first: one's own, or with `audit:read` all."
-        [LIMIT, parameter("cursor", "Text", "Where the last page ended."),
+        [LIMIT, parameter("cursor", "RunId", "Where the last page ended."),
          parameter("tool", "Text", "Only those of this tool."),
          parameter("state", "RunState", "Only those in this state.")]
         None => &[(200, "Runs")], &[400], runs::list;
@@ -132,7 +132,7 @@ routes! {
     post "/runs/{id}/cancel" cancel_run Needs(ToolExecute), "Calls a run off."
         [] None => &[(202, "Cancelled")], &[404, 409, 503], runs::cancel;
     get "/approvals" list_approvals Needs(RunRead), "Approvals, newest first."
-        [LIMIT, parameter("cursor", "Text", "Where the last page ended."),
+        [LIMIT, parameter("cursor", "ApprovalId", "Where the last page ended."),
          parameter("state", "ApprovalState", "Only those in this state.")]
         None => &[(200, "Approvals")], &[400], approvals::list;
     get "/approvals/{id}" get_approval Needs(RunRead), "An approval: what would run, and what people said."
@@ -161,7 +161,7 @@ routes! {
     get "/me" whoami Needs(ToolRead), "Who the token belongs to, and what it may do."
         [] None => &[(200, "Me")], &[], tokens::me;
     get "/catalog" get_catalog Needs(ToolRead), "The tools in one line each, within a budget of tokens."
-        [parameter("budget", "Number", "How many tokens it may take.")]
+        [parameter("budget", "Budget", "How many tokens it may take.")]
         None => &[(200, "Catalog")], &[400, 422], catalog::show;
     get "/policy" get_policy Needs(AuditRead), "The rules, and what they decide for each principal and tool."
         [parameter("principal", "Text", "A principal, beside the owners of tokens.")]
@@ -195,7 +195,8 @@ pub(crate) fn router(hub: &Hub) -> Router {
 }
 
 async fn wrong_method(method: Method, uri: Uri) -> Problem {
-    let detail = format!("`{}` does not take {method}", uri.path());
+    let (path, method) = (shown(uri.path()), shown(method.as_str()));
+    let detail = format!("`{path}` does not take {method}");
     Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method", detail)
 }
 
@@ -204,7 +205,7 @@ async fn nowhere(uri: Uri) -> Problem {
 }
 
 /// A handler that panics fails its own request and no other.
-async fn contained(
+pub(crate) async fn contained(
     request: axum::extract::Request,
     next: axum::middleware::Next,
 ) -> axum::response::Response {
@@ -213,8 +214,5 @@ async fn contained(
     let answer = std::panic::AssertUnwindSafe(next.run(request))
         .catch_unwind()
         .await;
-    answer.unwrap_or_else(|_| {
-        let detail = "the hub failed at this request; it goes on with others";
-        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", detail).into_response()
-    })
+    answer.unwrap_or_else(|_| crashed().into_response())
 }

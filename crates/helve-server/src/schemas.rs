@@ -4,6 +4,11 @@ use helve_core::dialect::DIALECTS;
 use helve_kernel::{ApprovalState, Permission, RunState};
 use serde_json::{Map, Value, json};
 
+use crate::api::tokens::NAME;
+use crate::api::tools::WHY;
+
+const RISKS: [&str; 4] = ["read", "exec_low", "exec_high", "write"];
+
 /// Whether a body of this schema must be there.
 pub(crate) fn needed(schema: &str) -> bool {
     !matches!(schema, "Reason" | "ToolCall")
@@ -11,6 +16,43 @@ pub(crate) fn needed(schema: &str) -> bool {
 
 fn words<'w>(words: impl Iterator<Item = &'w str>) -> Value {
     json!({"type": "string", "enum": words.collect::<Vec<_>>()})
+}
+
+/// The same, or null, which counts as absent.
+fn maybe_words(words: &[&str]) -> Value {
+    let mut all: Vec<Value> = words.iter().map(|w| (*w).into()).collect();
+    all.push(Value::Null);
+    json!({"type": ["string", "null"], "enum": all})
+}
+
+/// Text of one line.
+const LINE: &str = r"^[^\u0000-\u001f\u007f-\u009f]*$";
+
+fn line(most: usize) -> Value {
+    json!({"type": "string", "maxLength": most, "pattern": LINE})
+}
+
+fn maybe_line(most: usize) -> Value {
+    json!({"type": ["string", "null"], "maxLength": most, "pattern": LINE})
+}
+
+/// A name that is not blank.
+fn named(most: usize) -> Value {
+    json!({
+        "type": "string",
+        "minLength": 1,
+        "maxLength": most,
+        "allOf": [{"pattern": LINE}, {"pattern": r"\S"}],
+    })
+}
+
+/// What the kernel makes of such a prefix.
+fn id(prefix: &str) -> Value {
+    json!({"type": "string", "pattern": format!("^{prefix}_[0-9a-f]{{32}}$")})
+}
+
+fn maybe_id(prefix: &str) -> Value {
+    json!({"type": ["string", "null"], "pattern": format!("^{prefix}_[0-9a-f]{{32}}$")})
 }
 
 fn reference(name: &str) -> Value {
@@ -36,7 +78,7 @@ fn object(properties: &[(&str, Value)]) -> Value {
     })
 }
 
-fn page(item: Value) -> Value {
+fn page(item: &Value) -> Value {
     object(&[
         ("items", json!({"type": "array", "items": item})),
         ("next", maybe("string")),
@@ -85,6 +127,15 @@ fn simple() -> Vec<(&'static str, Value)> {
     let approvals = ApprovalState::ALL.iter().map(|s| s.as_str());
     vec![
         ("Text", text()),
+        ("Name", json!({"type": "string", "minLength": 1})),
+        ("RunId", id("run")),
+        ("ApprovalId", id("apr")),
+        ("TokenId", id("tok")),
+        ("Why", line(WHY)),
+        (
+            "Budget",
+            json!({"type": "integer", "minimum": 1, "maximum": 1_000_000, "default": 4000}),
+        ),
         ("Time", json!({"type": "string", "format": "date-time"})),
         (
             "Number",
@@ -102,10 +153,7 @@ fn simple() -> Vec<(&'static str, Value)> {
             "Permission",
             words(Permission::ALL.iter().map(|p| p.as_str())),
         ),
-        (
-            "Risk",
-            words(["read", "exec_low", "exec_high", "write"].into_iter()),
-        ),
+        ("Risk", words(RISKS.into_iter())),
         ("Dialect", words(DIALECTS.iter().map(|d| d.name))),
     ]
 }
@@ -120,12 +168,18 @@ fn bodies() -> Vec<(&'static str, Value)> {
             "arguments?",
             json!({"type": ["object", "string", "null"], "description": "The same as `args`."}),
         ),
-        ("wait?", words(["nothing", "run", "decision"].into_iter())),
-        ("agent_id?", text()),
-        ("context?", any_object()),
+        ("wait?", maybe_words(&["nothing", "run", "decision"])),
+        ("agent_id?", maybe_line(128)),
+        ("context?", maybe("object")),
     ];
-    let mut named = vec![("tool_id?", text()), ("tool?", text())];
-    named.extend(call.clone());
+    let both = json!({"required": ["args", "arguments"]});
+    let mut call_of = object(&call);
+    call_of["not"] = both.clone();
+    let mut by_name = vec![("tool_id?", text()), ("tool?", text())];
+    by_name.extend(call);
+    let mut run_of = object(&by_name);
+    run_of["not"] = both;
+    run_of["oneOf"] = json!([{"required": ["tool_id"]}, {"required": ["tool"]}]);
     vec![
         (
             "Definition",
@@ -149,10 +203,10 @@ fn bodies() -> Vec<(&'static str, Value)> {
         ),
         (
             "Rollback",
-            object(&[("version", text()), ("why?", maybe("string"))]),
+            object(&[("version", semver()), ("why?", maybe_line(WHY))]),
         ),
-        ("ToolCall", object(&call)),
-        ("RunCall", object(&named)),
+        ("ToolCall", call_of),
+        ("RunCall", run_of),
         (
             "Reason",
             object(&[(
@@ -162,37 +216,64 @@ fn bodies() -> Vec<(&'static str, Value)> {
         ),
         (
             "NewToken",
-            object(&[
-                (
-                    "name",
-                    json!({"type": "string", "minLength": 1, "maxLength": 128}),
-                ),
-                ("kind?", words(["person", "agent"].into_iter())),
-                (
-                    "owner?",
-                    json!({"type": "string", "minLength": 1, "maxLength": 128}),
-                ),
-                (
-                    "permissions?",
-                    json!({"type": "array", "items": reference("Permission")}),
-                ),
-                ("scopes?", texts()),
-                ("max_risk?", reference("Risk")),
-                (
-                    "expires_in?",
-                    json!({"type": "integer", "minimum": 1, "maximum": 316_224_000}),
-                ),
-            ]),
+            json!({"anyOf": [new_token("person"), new_token("agent")]}),
         ),
         (
             "Explain",
             object(&[
                 ("tool", text()),
-                ("args?", any_object()),
-                ("principal?", text()),
+                ("args?", maybe("object")),
+                ("principal?", maybe_line(128)),
             ]),
         ),
     ]
+}
+
+/// A token to be. A person's names its owner; an agent's decides nothing.
+fn new_token(kind: &str) -> Value {
+    let person = kind == "person";
+    let rights = Permission::ALL
+        .iter()
+        .filter(|p| person || **p != Permission::ApprovalDecide);
+    let rights = words(rights.map(|p| p.as_str()));
+    let (kind, owner, owner_is) = match person {
+        true => ("kind", "owner", named(128)),
+        false => (
+            "kind?",
+            "owner?",
+            json!({"anyOf": [named(128), {"type": "null"}]}),
+        ),
+    };
+    let kind_is = match person {
+        true => words(["person"].into_iter()),
+        false => maybe_words(&["agent"]),
+    };
+    object(&[
+        ("name", named(NAME)),
+        (kind, kind_is),
+        (owner, owner_is),
+        (
+            "permissions?",
+            json!({"type": ["array", "null"], "items": rights}),
+        ),
+        (
+            "scopes?",
+            json!({"type": ["array", "null"], "items": {"type": "string"}}),
+        ),
+        ("max_risk?", maybe_words(&RISKS)),
+        (
+            "expires_in?",
+            json!({"type": ["integer", "null"], "minimum": 1, "maximum": 316_224_000}),
+        ),
+    ])
+}
+
+fn semver() -> Value {
+    let number = "(0|[1-9][0-9]{0,17})";
+    let word = "(0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*)";
+    let before = format!(r"(-{word}(\.{word})*)?");
+    let build = r"(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?";
+    json!({"type": "string", "pattern": format!(r"^{number}\.{number}\.{number}{before}{build}$")})
 }
 
 fn answers() -> Vec<(&'static str, Value)> {
@@ -229,9 +310,23 @@ fn registry() -> Vec<(&'static str, Value)> {
                 "required": ["type", "title", "status", "detail"],
             }),
         ),
+        (
+            "Tool",
+            object(&[
+                ("id", text()),
+                ("version", semver()),
+                ("hash", hash()),
+                ("enabled", json!({"type": "boolean"})),
+                ("source", text()),
+                ("definition", any_object()),
+            ]),
+        ),
         // With `dialect`, a tool has that vendor's shape.
-        ("Tool", any_object()),
-        ("Tools", page(reference("Tool"))),
+        (
+            "AnyTool",
+            json!({"anyOf": [reference("Tool"), {"type": "object"}]}),
+        ),
+        ("Tools", page(&reference("AnyTool"))),
         (
             "Registered",
             object(&[
@@ -240,7 +335,7 @@ fn registry() -> Vec<(&'static str, Value)> {
                 ("warnings", texts()),
             ]),
         ),
-        ("Versions", page(version)),
+        ("Versions", page(&version)),
         (
             "Catalog",
             object(&[
@@ -281,15 +376,31 @@ fn runs() -> Vec<(&'static str, Value)> {
         ("hint", maybe("string")),
         ("retryable", json!({"type": "boolean"})),
     ]);
+    let artifact = object(&[("name", text()), ("bytes", json!({"type": "integer"}))]);
+    let mut meta = object(&[
+        ("run_id?", reference("RunId")),
+        ("tool", text()),
+        ("version?", text()),
+        ("state?", reference("RunState")),
+        ("timing_ms", json!({"type": "number"})),
+        ("coerced?", json!({"type": "array", "items": any_object()})),
+        ("approval_id?", reference("ApprovalId")),
+        ("return_direct?", json!({"type": "boolean"})),
+        ("attempts?", json!({"type": "integer"})),
+        ("exit_code?", json!({"type": "integer"})),
+        ("artifacts?", json!({"type": "array", "items": artifact})),
+    ]);
+    // A tool that was upgraded may have answered with more.
+    meta["additionalProperties"] = true.into();
     let answer = object(&[
         ("ok", json!({"type": "boolean"})),
         ("data?", json!({})),
         ("error?", error),
-        ("meta", any_object()),
+        ("meta", meta),
         ("content", json!({"type": "array", "items": any_object()})),
     ]);
     let run: Vec<(&str, Value)> = vec![
-        ("id", text()),
+        ("id", reference("RunId")),
         ("tool", text()),
         ("version", text()),
         ("owner", text()),
@@ -300,7 +411,7 @@ fn runs() -> Vec<(&'static str, Value)> {
         ("created", time()),
         ("started", maybe_time()),
         ("ended", maybe_time()),
-        ("approval_id", maybe("string")),
+        ("approval_id", maybe_id("apr")),
         ("exit_code", maybe("integer")),
     ];
     let mut whole = run.clone();
@@ -316,14 +427,28 @@ fn runs() -> Vec<(&'static str, Value)> {
     ]);
     vec![
         ("Answer", answer),
-        ("Runs", page(object(&run))),
+        ("Runs", page(&object(&run))),
         ("Run", object(&whole)),
-        ("Logs", page(chunk)),
+        ("Logs", page(&chunk)),
+        ("LogEvent", log_event()),
         (
             "Cancelled",
-            object(&[("run_id", text()), ("state", reference("RunState"))]),
+            object(&[
+                ("run_id", reference("RunId")),
+                ("state", reference("RunState")),
+            ]),
         ),
     ]
+}
+
+/// One server-sent event; `data` is JSON, that of a chunk in `stdout` and `stderr`.
+fn log_event() -> Value {
+    let names = ["stdout", "stderr", "end", "so_far", "revoked", "error"];
+    object(&[
+        ("event", words(names.into_iter())),
+        ("data", text()),
+        ("id?", json!({"type": "string", "pattern": "^[0-9]+$"})),
+    ])
 }
 
 fn governance() -> Vec<(&'static str, Value)> {
@@ -334,8 +459,8 @@ fn governance() -> Vec<(&'static str, Value)> {
         ("at", time()),
     ]);
     let approval = object(&[
-        ("id", text()),
-        ("run_id", text()),
+        ("id", reference("ApprovalId")),
+        ("run_id", reference("RunId")),
         ("state", reference("ApprovalState")),
         ("tool", text()),
         ("version", text()),
@@ -360,7 +485,7 @@ fn governance() -> Vec<(&'static str, Value)> {
     ]);
     let permissions = json!({"type": "array", "items": reference("Permission")});
     let token: Vec<(&str, Value)> = vec![
-        ("id", text()),
+        ("id", reference("TokenId")),
         ("name", text()),
         ("kind", text()),
         ("owner", text()),
@@ -377,10 +502,10 @@ fn governance() -> Vec<(&'static str, Value)> {
     created.push(("secret", text()));
     vec![
         ("Approval", approval),
-        ("Approvals", page(reference("Approval"))),
-        ("Entries", page(entry)),
+        ("Approvals", page(&reference("Approval"))),
+        ("Entries", page(&entry)),
         ("Token", object(&token)),
-        ("Tokens", page(reference("Token"))),
+        ("Tokens", page(&reference("Token"))),
         ("TokenCreated", object(&created)),
         (
             "Me",
@@ -388,7 +513,7 @@ fn governance() -> Vec<(&'static str, Value)> {
                 ("owner", text()),
                 ("kind", text()),
                 ("under", maybe("string")),
-                ("token_id", maybe("string")),
+                ("token_id", maybe_id("tok")),
                 ("permissions", permissions),
                 ("scopes", texts()),
                 ("max_risk", reference("Risk")),

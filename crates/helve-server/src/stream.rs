@@ -8,8 +8,8 @@ use std::time::Duration;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::stream;
-use helve_kernel::{At, Change, Chunk, Principal, RunId, Stream};
-use serde_json::json;
+use helve_kernel::{At, Change, Chunk, Principal, RunId, Store, StoreError, Stream};
+use serde_json::{Value, json};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
@@ -25,6 +25,7 @@ pub(crate) fn logs(
     run: RunId,
     after: u64,
     follow: bool,
+    most: Option<usize>,
 ) -> Response {
     let keep_alive = hub.settings().keep_alive;
     let watch = Watch {
@@ -34,8 +35,9 @@ pub(crate) fn logs(
         run,
         after,
         follow,
+        most,
         waiting: VecDeque::new(),
-        cut: [Vec::new(), Vec::new()],
+        text: None,
         done: false,
     };
     let events = stream::unfold(watch, |mut watch| async move {
@@ -54,71 +56,76 @@ struct Watch {
     after: u64,
     follow: bool,
     changes: broadcast::Receiver<Change>,
+    /// How many chunks at most.
+    most: Option<usize>,
     waiting: VecDeque<Event>,
-    /// The beginning of a character whose rest comes with the next chunk, by stream.
-    cut: [Vec<u8>; 2],
+    text: Option<Text>,
     done: bool,
 }
 
 impl Watch {
     async fn next(&mut self) -> Option<Event> {
         loop {
+            if self.done && self.waiting.is_empty() {
+                return None;
+            }
+            // Before every event, not every batch: a reader may be slow.
+            let Some(end) = self.token_end() else {
+                self.waiting.clear();
+                return self.last("revoked", &json!({"detail": "the token no longer counts"}));
+            };
             if let Some(event) = self.waiting.pop_front() {
                 return Some(event);
             }
-            if self.done {
+            if self.hub.closing().is_cancelled() {
                 return None;
             }
-            let Some(end) = self.token_end() else {
-                return self.last("revoked", &json!({"detail": "the token no longer counts"}));
-            };
             // The state first: what was written before the end is then there to be read.
             let Ok(run) = self.hub.kernel().run(&self.run).await else {
                 return self.last("error", &json!({"detail": "the run cannot be read"}));
             };
-            let chunks = self
-                .hub
-                .kernel()
-                .store()
-                .chunks(&self.run, self.after, BATCH)
-                .await;
-            let Ok(chunks) = chunks else {
+            let Ok(many) = self.read().await else {
                 return self.last("error", &json!({"detail": "the output cannot be read"}));
             };
-            let many = chunks.len() == BATCH;
-            for chunk in &chunks {
-                self.after = chunk.seq;
-                if let Some(event) = self.event(chunk) {
-                    self.waiting.push_back(event);
-                }
-            }
-            if many {
-                continue;
-            }
-            if run.state.is_over() || !self.follow {
+            let over = run.state.is_over();
+            let enough = self.most == Some(0);
+            if enough || (!many && (over || !self.follow)) {
                 self.done = true;
+                if over && !many {
+                    let rest = self.text.as_mut().map(Text::rest).unwrap_or_default();
+                    self.waiting.extend(rest.iter().map(chunk_event));
+                }
+                let name = if over && !many { "end" } else { "so_far" };
                 let end = json!({"state": run.state.as_str(), "exit_code": run.exit_code});
-                let name = if run.state.is_over() { "end" } else { "so_far" };
                 self.waiting.push_back(event(name, &end));
-            } else if chunks.is_empty() {
+            } else if !many && self.waiting.is_empty() {
                 self.wait(end).await;
             }
         }
     }
 
-    fn event(&mut self, chunk: &Chunk) -> Option<Event> {
-        let cut = &mut self.cut[usize::from(chunk.stream == Stream::Stderr)];
-        let mut bytes = std::mem::take(cut);
-        bytes.extend_from_slice(&chunk.bytes);
-        *cut = bytes.split_off(whole(&bytes));
-        if bytes.is_empty() {
-            return None;
+    /// Reads the next chunks; whether there may be more of them.
+    async fn read(&mut self) -> Result<bool, StoreError> {
+        let store = self.hub.kernel().store().clone();
+        let text = match &mut self.text {
+            Some(text) => text,
+            None => self
+                .text
+                .insert(Text::after(&*store, &self.run, self.after).await?),
+        };
+        let batch = self.most.map_or(BATCH, |most| most.min(BATCH));
+        let chunks = store.chunks(&self.run, self.after, batch + 1).await?;
+        let many = chunks.len() > batch;
+        for chunk in chunks.iter().take(batch) {
+            self.after = chunk.seq;
+            self.most = self.most.map(|most| most - 1);
+            self.waiting
+                .extend(text.of(chunk).as_ref().map(chunk_event));
         }
-        let value = view::chunk(chunk, &String::from_utf8_lossy(&bytes));
-        Some(event(chunk.stream.as_str(), &value).id(chunk.seq.to_string()))
+        Ok(many)
     }
 
-    fn last(&mut self, name: &str, value: &serde_json::Value) -> Option<Event> {
+    fn last(&mut self, name: &str, value: &Value) -> Option<Event> {
         self.done = true;
         Some(event(name, value))
     }
@@ -156,14 +163,72 @@ impl Watch {
     }
 }
 
-fn event(name: &str, value: &serde_json::Value) -> Event {
+fn event(name: &str, value: &Value) -> Event {
     Event::default().event(name).data(value.to_string())
 }
 
-/// How many of the bytes are whole characters; a cut one at the end waits for its rest.
-fn whole(bytes: &[u8]) -> usize {
-    match std::str::from_utf8(bytes) {
-        Err(e) if e.error_len().is_none() => e.valid_up_to(),
-        _ => bytes.len(),
+fn chunk_event(value: &Value) -> Event {
+    let stream = value["stream"].as_str().unwrap_or_default();
+    event(stream, value).id(value["seq"].to_string())
+}
+
+/// Chunks as text. A character that is cut waits for its rest in the next chunk of
+/// its stream.
+#[derive(Default)]
+pub(crate) struct Text {
+    cut: [Option<Chunk>; 2],
+}
+
+/// How many chunks back the beginning of a cut character is looked for.
+const BACK: u64 = 16;
+
+impl Text {
+    /// As it stands after that chunk: whoever goes on there gets the whole character.
+    pub(crate) async fn after(
+        store: &dyn Store,
+        run: &RunId,
+        after: u64,
+    ) -> Result<Self, StoreError> {
+        let mut text = Self::default();
+        if after > 0 {
+            let from = after.saturating_sub(BACK);
+            let back = store.chunks(run, from, BATCH).await?;
+            for chunk in back.iter().take_while(|c| c.seq <= after) {
+                text.of(chunk);
+            }
+        }
+        Ok(text)
     }
+
+    /// A chunk as it is shown, unless it is a part of a character and nothing else.
+    pub(crate) fn of(&mut self, chunk: &Chunk) -> Option<Value> {
+        let slot = &mut self.cut[usize::from(chunk.stream == Stream::Stderr)];
+        let mut bytes = slot.take().map(|c| c.bytes).unwrap_or_default();
+        bytes.extend_from_slice(&chunk.bytes);
+        let cut = bytes.split_off(whole(&bytes));
+        *slot = (!cut.is_empty()).then(|| Chunk {
+            bytes: cut,
+            ..chunk.clone()
+        });
+        let shown = String::from_utf8_lossy(&bytes);
+        (!bytes.is_empty()).then(|| view::chunk(chunk, &shown))
+    }
+
+    /// What was cut and has no rest.
+    pub(crate) fn rest(&mut self) -> Vec<Value> {
+        let left = self.cut.iter_mut().filter_map(Option::take);
+        left.map(|c| view::chunk(&c, &String::from_utf8_lossy(&c.bytes)))
+            .collect()
+    }
+}
+
+/// How many of the bytes are whole characters, or none at all; the beginning of one
+/// at the end waits for its rest.
+fn whole(bytes: &[u8]) -> usize {
+    let from = bytes.len().saturating_sub(3);
+    let cut = (from..bytes.len()).find(|i| {
+        let tail = std::str::from_utf8(&bytes[*i..]);
+        tail.is_err_and(|e| e.valid_up_to() == 0 && e.error_len().is_none())
+    });
+    cut.unwrap_or(bytes.len())
 }

@@ -49,7 +49,7 @@ pub(crate) fn run(run: &Run) -> Value {
         "created": run.created.to_string(),
         "started": run.started.map(|at| at.to_string()),
         "ended": run.ended.map(|at| at.to_string()),
-        "approval_id": run.approval.as_ref().map(|a| a.as_str()),
+        "approval_id": run.approval.as_ref().map(helve_kernel::ApprovalId::as_str),
         "exit_code": run.exit_code,
     })
 }
@@ -117,7 +117,7 @@ pub(crate) fn principal(who: &Principal) -> Value {
         "owner": who.owner,
         "kind": who.kind.as_str(),
         "under": who.under,
-        "token_id": who.token.as_ref().map(|t| t.as_str()),
+        "token_id": who.token.as_ref().map(helve_kernel::TokenId::as_str),
         "permissions": who.permissions.iter().map(|p| p.as_str()).collect::<Vec<_>>(),
         "scopes": who.scopes.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "max_risk": who.max_risk.as_str(),
@@ -143,5 +143,10 @@ pub(crate) fn chunk(chunk: &Chunk, text: &str) -> Value {
 
 /// A page: its items, and where the next begins.
 pub(crate) fn page(items: Vec<Value>, next: Option<String>) -> Value {
-    json!({"items": items, "next": next})
+    let next = next.map_or(Value::Null, Value::String);
+    let page = [
+        ("items".to_owned(), Value::Array(items)),
+        ("next".to_owned(), next),
+    ];
+    Value::Object(page.into_iter().collect())
 }

@@ -2,7 +2,7 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::cmd;
+use crate::{cmd, env, exit};
 
 /// A tool hub for AI agents: define a tool once, call it from everywhere.
 #[derive(Debug, Parser)]
@@ -12,9 +12,7 @@ use crate::cmd;
     arg_required_else_help = true,
     max_term_width = 100
 )]
-#[command(
-    after_help = "Exit codes: 0 done · 1 errors were found, or the tool failed · 2 wrong usage · 3 an input cannot be read or converted · 4 the output cannot be written · 5 refused by the hub, its policy or a person · 6 waits for an approval · 7 the hub cannot be reached or fails"
-)]
+#[command(after_help = exit_codes(), after_long_help = exit_codes_and_environment())]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub command: Command,
@@ -26,11 +24,51 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     Up(cmd::up::UpArgs),
     Call(cmd::call::CallArgs),
+    Tools(cmd::tools::ToolsArgs),
+    Register(cmd::register::RegisterArgs),
+    Enable(cmd::enable::EnableArgs),
+    Disable(cmd::disable::DisableArgs),
+    Versions(cmd::versions::VersionsArgs),
+    Rollback(cmd::rollback::RollbackArgs),
+    Remove(cmd::remove::RemoveArgs),
+    Runs(cmd::runs::RunsArgs),
+    Logs(cmd::logs::LogsArgs),
+    Cancel(cmd::cancel::CancelArgs),
+    Approvals(cmd::approvals::ApprovalsArgs),
+    Approve(cmd::approve::ApproveArgs),
+    Deny(cmd::deny::DenyArgs),
+    Token(cmd::token::TokenArgs),
+    Policy(cmd::policy::PolicyArgs),
+    Audit(cmd::audit::AuditArgs),
+    Doctor(cmd::doctor::DoctorArgs),
     Check(cmd::check::CheckArgs),
     Convert(cmd::convert::ConvertArgs),
     Info(cmd::info::InfoArgs),
     Catalog(cmd::catalog::CatalogArgs),
     Completions(cmd::completions::CompletionsArgs),
+}
+
+fn exit_codes() -> String {
+    let codes = exit::codes().map(|(code, says)| format!("{code} {says}"));
+    format!("Exit codes: {}", codes.collect::<Vec<_>>().join(" · "))
+}
+
+fn exit_codes_and_environment() -> String {
+    let mut text = "Exit codes:\n".to_owned();
+    for (code, says) in exit::codes() {
+        text.push_str(&format!("  {code}  {says}\n"));
+    }
+    text.push_str("\nEnvironment:\n");
+    let width = env::VARIABLES
+        .iter()
+        .map(|v| v.name.len())
+        .max()
+        .unwrap_or(0);
+    for variable in env::VARIABLES {
+        let (name, says) = (variable.name, variable.says.replace('`', "'"));
+        text.push_str(&format!("  {name:<width$}  {says}\n"));
+    }
+    text.trim_end().to_owned()
 }
 
 /// Whether to colour.
@@ -79,7 +117,7 @@ pub(crate) fn dialect() -> clap::builder::PossibleValuesParser {
     names(false).into()
 }
 
-fn dialect_or_auto() -> clap::builder::PossibleValuesParser {
+pub(crate) fn dialect_or_auto() -> clap::builder::PossibleValuesParser {
     names(true).into()
 }
 
@@ -93,3 +131,6 @@ impl Sources {
         helve_core::dialect::find(&self.from)
     }
 }
+
+#[cfg(test)]
+mod tests;

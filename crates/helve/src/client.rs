@@ -28,6 +28,13 @@ pub(crate) struct Target {
     acting: Option<String>,
 }
 
+impl Target {
+    /// Whether a hub was named that need not be the one of this workspace.
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        self.url.is_some() || env::url().is_some()
+    }
+}
+
 /// The host name under which a hub in this process is called.
 const IN_PROCESS: &str = "helve.internal";
 
@@ -100,6 +107,14 @@ impl Client {
         Ok(Self { way, token })
     }
 
+    /// Whether a hub answers at that address.
+    pub(crate) async fn answers(url: &str) -> bool {
+        match Self::http(url, String::new()) {
+            Ok(client) => client.alive().await,
+            Err(_) => false,
+        }
+    }
+
     async fn alive(&self) -> bool {
         let asked = self.send(Method::GET, "/healthz", None, &[]);
         asked.await.is_ok_and(|reply| reply.status == 200)
@@ -108,6 +123,14 @@ impl Client {
     /// Whether the hub is in this process and ends with the command.
     pub(crate) fn is_here(&self) -> bool {
         matches!(self.way, Way::Here(_))
+    }
+
+    /// What a hub in this process could not load; one elsewhere has told its own terminal.
+    pub(crate) fn problems(&self) -> &[String] {
+        match &self.way {
+            Way::Http { .. } => &[],
+            Way::Here(open) => &open.synced.problems,
+        }
     }
 
     /// Where the hub is.

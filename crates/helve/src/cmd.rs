@@ -1,20 +1,47 @@
 //! The commands, one file each.
 
+pub(crate) mod approvals;
+pub(crate) mod approve;
+pub(crate) mod audit;
 pub(crate) mod call;
+pub(crate) mod cancel;
 pub(crate) mod catalog;
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod convert;
+pub(crate) mod deny;
+pub(crate) mod disable;
+pub(crate) mod doctor;
+pub(crate) mod enable;
 pub(crate) mod info;
+pub(crate) mod logs;
+pub(crate) mod policy;
+pub(crate) mod register;
+pub(crate) mod remove;
+pub(crate) mod rollback;
+pub(crate) mod runs;
+pub(crate) mod token;
+pub(crate) mod tools;
 pub(crate) mod up;
+pub(crate) mod versions;
 
 use helve_core::collection::Document;
 use helve_core::lint::Severity;
 use rayon::prelude::*;
 
-use crate::exit::{Exit, Failure};
+use crate::client::{Client, Target};
+use crate::exit::{Done, Exit, Failure};
 use crate::load::Loaded;
 use crate::out;
+
+/// Does something with a hub: the one that runs, or one that is opened for it.
+async fn with_hub(target: &Target, work: impl AsyncFnOnce(&Client) -> Done) -> Done {
+    let client = Client::open(target).await?;
+    let done = work(&client).await;
+    let closed = client.close().await;
+    // Why the work failed matters more than what came after.
+    done.and_then(|exit| closed.map(|()| exit))
+}
 
 /// Shows what could not be read; a command that needs all of it stops there.
 fn all_read(loaded: &Loaded) -> Result<(), Failure> {

@@ -83,6 +83,15 @@ impl Config {
         Ok(config)
     }
 
+    /// Reads that one file, over nothing.
+    pub(crate) fn of_file(path: &Path) -> Result<Self, Failure> {
+        let missing = || Failure::input(format!("`{}` is not there", path.display()));
+        let found = load::toml_file(path)?.ok_or_else(missing)?;
+        let config = read(&found).map_err(|problem| wrong(path, &problem))?;
+        config.policy().map_err(|problem| wrong(path, &problem))?;
+        Ok(config)
+    }
+
     /// The rules.
     pub(crate) fn policy(&self) -> Result<Policy, String> {
         Policy::from_value(&Value::Array(self.policy.clone())).map_err(|e| format!("policy: {e}"))

@@ -24,9 +24,21 @@ pub(crate) enum Exit {
     Hub,
 }
 
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
-        ExitCode::from(match exit {
+impl Exit {
+    /// All of them, by their numbers.
+    pub(crate) const ALL: [Exit; 8] = [
+        Exit::Ok,
+        Exit::Findings,
+        Exit::Usage,
+        Exit::Input,
+        Exit::Output,
+        Exit::Refused,
+        Exit::Pending,
+        Exit::Hub,
+    ];
+
+    fn code(self) -> u8 {
+        match self {
             Exit::Ok => 0,
             Exit::Findings => 1,
             Exit::Usage => 2,
@@ -35,7 +47,31 @@ impl From<Exit> for ExitCode {
             Exit::Refused => 5,
             Exit::Pending => 6,
             Exit::Hub => 7,
-        })
+        }
+    }
+
+    fn says(self) -> &'static str {
+        match self {
+            Exit::Ok => "done",
+            Exit::Findings => "errors were found, or the tool failed",
+            Exit::Usage => "wrong usage",
+            Exit::Input => "an input cannot be read or converted, or is not there",
+            Exit::Output => "the output cannot be written",
+            Exit::Refused => "refused by the hub, its policy or a person",
+            Exit::Pending => "waits for an approval",
+            Exit::Hub => "the hub cannot be reached or fails",
+        }
+    }
+}
+
+/// Every code, and what it says.
+pub(crate) fn codes() -> impl Iterator<Item = (u8, &'static str)> {
+    Exit::ALL.into_iter().map(|exit| (exit.code(), exit.says()))
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        ExitCode::from(exit.code())
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::client::{Client, refusal};
 use crate::exit::{Done, Exit, Failure};
-use crate::out;
+use crate::{id, out};
 
 /// Shows what a run writes until it is over, and gives its answer.
 pub(crate) async fn run(client: &Client, run: &str, quiet: bool) -> Result<Value, Failure> {
@@ -30,9 +30,9 @@ pub(crate) async fn run(client: &Client, run: &str, quiet: bool) -> Result<Value
     Ok(kept["answer"].clone())
 }
 
-/// Only shows what a run has written, and waits for more if asked to.
-pub(crate) async fn logs(client: &Client, run: &str, follow: bool) -> Result<(), Failure> {
-    let path = format!("/runs/{run}/logs?follow={follow}");
+/// Only shows what a run has written so far.
+pub(crate) async fn logs(client: &Client, run: &str) -> Result<(), Failure> {
+    let path = format!("/runs/{run}/logs?follow=false");
     let spinner = indicatif::ProgressBar::hidden();
     let mut after = 0;
     stream(client, &path, &mut after, false, &spinner)
@@ -149,14 +149,34 @@ impl Events {
 }
 
 /// Says that somebody must decide, and how.
-pub(crate) fn pending(tool: &str, approval: &str, run: &str) {
+pub(crate) fn pending(tool: &str, approval: &str, run: &str, me: &Value) {
     let tool = out::visible(tool);
+    let (approval, run) = (Value::from(approval), Value::from(run));
+    let (approval, run) = (id::short(&approval), id::short(&run));
     out::say(&format!(
         "`{tool}` has not run: it waits for approval {approval}\n"
     ));
-    out::say(&format!("  helve approve {approval}    lets it run"));
-    out::say(&format!("  helve deny {approval}       refuses it"));
-    out::say(&format!("  helve logs {run}       shows what comes of it"));
+    for (command, does) in [
+        (format!("helve approve {approval}"), "lets it run"),
+        (format!("helve deny {approval} --reason …"), "refuses it"),
+        (
+            format!("helve logs {run} --follow"),
+            "shows what comes of it",
+        ),
+    ] {
+        let pad = " ".repeat(36 - command.chars().count().min(34));
+        out::say(&format!(
+            "  {}{pad}{does}",
+            out::styled(out::STRONG, command)
+        ));
+    }
+    if me["kind"] == "person" {
+        let me = text(&me["owner"]);
+        out::say(&format!(
+            "\nWhoever asks cannot decide: somebody other than `{me}` must. A rule in helve.toml with \
+             `effect = \"allow\"` and `principal = \"{me}\"` lets your own calls run."
+        ));
+    }
 }
 
 /// What came of a run. What it wrote has been shown already.

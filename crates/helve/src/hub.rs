@@ -26,7 +26,7 @@ use crate::env;
 use crate::exit::Failure;
 use crate::state::State;
 
-pub(crate) use checkpoint::{Checkpoints, public_key};
+pub(crate) use checkpoint::{Checkpoints, public_key, read as read_checkpoints};
 pub(crate) use tools::Synced;
 
 /// The token file of the person at the terminal, and of the first agent.
@@ -192,7 +192,7 @@ pub(crate) fn hub_itself() -> Principal {
     Principal::person("hub")
 }
 
-fn unopened(error: &StoreError) -> Failure {
+pub(crate) fn unopened(error: &StoreError) -> Failure {
     let failure = Failure::input(error);
     match error {
         StoreError::Locked(_) => failure

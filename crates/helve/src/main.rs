@@ -4,6 +4,7 @@
 //! standard output, talk to standard error; what the exit codes mean is in
 //! [`exit`].
 
+mod arguments;
 mod cli;
 mod client;
 mod cmd;
@@ -12,10 +13,14 @@ mod env;
 mod exit;
 mod follow;
 mod hub;
+mod id;
 mod load;
 mod out;
 mod save;
+mod shown;
 mod state;
+mod table;
+mod when;
 mod workspace;
 
 use std::process::ExitCode;
@@ -37,6 +42,23 @@ fn main() -> ExitCode {
     let done = match cli.command {
         cli::Command::Up(args) => wait(cmd::up::run(&args)),
         cli::Command::Call(args) => wait(cmd::call::run(&args)),
+        cli::Command::Tools(args) => wait(cmd::tools::run(&args)),
+        cli::Command::Register(args) => wait(cmd::register::run(&args)),
+        cli::Command::Enable(args) => wait(cmd::enable::run(&args)),
+        cli::Command::Disable(args) => wait(cmd::disable::run(&args)),
+        cli::Command::Versions(args) => wait(cmd::versions::run(&args)),
+        cli::Command::Rollback(args) => wait(cmd::rollback::run(&args)),
+        cli::Command::Remove(args) => wait(cmd::remove::run(&args)),
+        cli::Command::Runs(args) => wait(cmd::runs::run(&args)),
+        cli::Command::Logs(args) => wait(cmd::logs::run(&args)),
+        cli::Command::Cancel(args) => wait(cmd::cancel::run(&args)),
+        cli::Command::Approvals(args) => wait(cmd::approvals::run(&args)),
+        cli::Command::Approve(args) => wait(cmd::approve::run(&args)),
+        cli::Command::Deny(args) => wait(cmd::deny::run(&args)),
+        cli::Command::Token(args) => wait(cmd::token::run(&args)),
+        cli::Command::Policy(args) => wait(cmd::policy::run(&args)),
+        cli::Command::Audit(args) => wait(cmd::audit::run(&args)),
+        cli::Command::Doctor(args) => wait(cmd::doctor::run(&args)),
         cli::Command::Check(args) => cmd::check::run(&args),
         cli::Command::Convert(args) => cmd::convert::run(&args),
         cli::Command::Info(args) => cmd::info::run(&args),

@@ -10,11 +10,11 @@ use helve_core::lint::Severity;
 
 use crate::exit::Failure;
 
-const ERROR: Style = AnsiColor::Red.on_default().bold();
-const WARNING: Style = AnsiColor::Yellow.on_default().bold();
+pub(crate) const ERROR: Style = AnsiColor::Red.on_default().bold();
+pub(crate) const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 const PLACE: Style = AnsiColor::Blue.on_default().bold();
-const FIX: Style = AnsiColor::Green.on_default();
-const DIM: Style = Style::new().dimmed();
+pub(crate) const FIX: Style = AnsiColor::Green.on_default();
+pub(crate) const DIM: Style = Style::new().dimmed();
 pub(crate) const STRONG: Style = Style::new().bold();
 
 /// `text` in a style.
@@ -61,6 +61,35 @@ fn written(result: std::io::Result<()>) -> Result<(), Failure> {
 pub(crate) fn say(text: &str) {
     // Nobody is left to tell if this fails.
     let _ = writeln!(anstream::stderr().lock(), "{text}");
+}
+
+/// A value as JSON, to standard output.
+pub(crate) fn json(value: &serde_json::Value) -> Result<(), Failure> {
+    data(&helve_core::write::json_text(value))
+}
+
+/// How many columns the terminal has; `None` where nobody reads.
+pub(crate) fn width() -> Option<usize> {
+    let stdout = std::io::stdout();
+    let size = stdout
+        .is_terminal()
+        .then(|| rustix::termios::tcgetwinsize(&stdout));
+    size?.ok().map(|s| usize::from(s.ws_col)).filter(|w| *w > 0)
+}
+
+/// Whether somebody sits there who can be asked.
+pub(crate) fn can_ask() -> bool {
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+}
+
+/// Asks; whatever is not yes is no.
+pub(crate) fn ask(question: &str) -> bool {
+    let mut stderr = anstream::stderr().lock();
+    let _ = write!(stderr, "{question} [y/N] ");
+    let _ = stderr.flush();
+    let mut answer = String::new();
+    let read = std::io::stdin().read_line(&mut answer);
+    read.is_ok() && ["y", "yes"].contains(&answer.trim().to_lowercase().as_str())
 }
 
 /// Why a command could not do its work.

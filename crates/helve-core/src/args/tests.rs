@@ -211,3 +211,16 @@ fn an_argument_that_is_not_known_is_refused() {
         assert!(run(open.clone(), json!({"x": 1})).is_ok(), "{open}");
     }
 }
+
+#[test]
+fn arguments_that_nest_too_deep_are_refused() {
+    let schema = json!({"type": "object", "properties": {"x": {"type": "array"}}});
+    let compiled = Schema::compile(&schema).unwrap();
+    let nested = |levels: usize| (1..levels).fold(json!([]), |inner, _| json!([inner]));
+    let fits = |x: Value| prepare(&json!({"x": x}), &schema, &compiled).is_ok();
+    assert!(fits(nested(MAX_DEPTH - 1)));
+    assert!(!fits(nested(MAX_DEPTH)));
+    // Also where a text turns out to be JSON.
+    assert!(fits(nested(MAX_DEPTH - 1).to_string().into()));
+    assert!(!fits(nested(MAX_DEPTH).to_string().into()));
+}

@@ -118,6 +118,40 @@ fn the_canonical_form_is_one() {
     assert_eq!(Hash::parse(&"A".repeat(64)), None);
 }
 
+/// The value with large whole numbers as they stand in the canonical form.
+fn exact(value: &Value) -> Value {
+    match value {
+        Value::Number(n) if !n.is_f64() && n.as_f64().unwrap().abs() >= 2_f64.powi(53) => {
+            match n.as_u64() == Some(1 << 53) || n.as_i64() == Some(-(1 << 53)) {
+                true => value.clone(),
+                false => json!({"$integer": n.to_string()}),
+            }
+        }
+        Value::Array(items) => items.iter().map(exact).collect(),
+        Value::Object(map) => {
+            let map = map.iter().map(|(key, value)| (key.clone(), exact(value)));
+            Value::Object(map.collect())
+        }
+        other => other.clone(),
+    }
+}
+
+/// What is written here by hand is what the crate for it writes.
+#[test]
+fn the_canonical_form_is_the_one_of_the_rfc() {
+    let theirs = |v: &Value| serde_json_canonicalizer::to_vec(&exact(v)).unwrap();
+    let edges = json!([
+        [0, -1, 9_007_199_254_740_991_i64, 9_007_199_254_740_992_i64, 9_007_199_254_740_993_i64],
+        [i64::MIN, i64::MAX, u64::MAX, 0.0, -0.0, 1e-7, 0.1, 1e300, 333333333.3333333],
+        {"\u{20ac}": 1, "\r": 2, "\u{fb33}": 3, "1": 4, "\u{1f600}": 5, "\u{80}": 6, "": {}, "\u{ffff}": []},
+        ["\u{0}\u{1f}\u{7f}\u{2028}\"\\/\u{8}\u{c}", null, true, false],
+    ]);
+    assert_eq!(canonical(&edges).unwrap(), theirs(&edges));
+    proptest::proptest!(|(value in crate::testing::value())| {
+        assert_eq!(canonical(&value).unwrap(), theirs(&value));
+    });
+}
+
 /// The first link, computed with another program.
 #[test]
 fn the_arithmetic_is_as_it_says() {

@@ -29,6 +29,14 @@ pub(super) fn secrets_in(entry: &Entry, args: &Map<String, Value>) -> Vec<String
 impl Kernel {
     /// Refuses a result that does not fit its schema.
     pub(super) fn fits(&self, ready: &Ready, reply: &Reply) -> Result<(), ToolError> {
+        let depth = helve_core::schema::walk::depth(&reply.data);
+        if depth > helve_core::args::MAX_DEPTH {
+            return Err(ToolError::internal(format!(
+                "`{}` gave a result that nests {depth} levels deep, too deep to be kept",
+                ready.entry.def.name
+            ))
+            .with_hint("it ran; whether it took effect is unknown"));
+        }
         let Some(schema) = &ready.entry.output else {
             return Ok(());
         };

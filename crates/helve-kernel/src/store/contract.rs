@@ -126,7 +126,7 @@ where
     out
 }
 
-pub fn record(event: &'static str, resource: impl ToString) -> Record {
+pub fn record(event: &'static str, resource: &(impl ToString + ?Sized)) -> Record {
     Record {
         at: At(1_000),
         event,

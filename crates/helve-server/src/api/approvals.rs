@@ -1,13 +1,16 @@
 //! `/approvals`: what waits for people, and what they say.
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use helve_kernel::{Approval, ApprovalId, ApprovalState, Permission, Principal, Verdict};
 
 use super::{Given, kept, may_see, ok};
 use crate::guard::Caller;
-use crate::input::{Body, Query};
+use crate::input::{Body, Id, Query};
 use crate::problem::Problem;
 use crate::{Hub, view};
+
+/// How many are read at once: more than a page, because not all are for the caller.
+const BATCH: usize = 500;
 
 pub(crate) async fn list(State(hub): State<Hub>, Caller(who): Caller, query: Query) -> Given {
     let limit = query.limit()?;
@@ -17,9 +20,9 @@ pub(crate) async fn list(State(hub): State<Hub>, Caller(who): Caller, query: Que
     let mut found: Vec<Approval> = Vec::new();
     // Those that the caller may not see leave no gaps in a page.
     loop {
-        let page = store.approvals(state, before.clone(), limit + 1).await;
+        let page = store.approvals(state, before.clone(), BATCH).await;
         let page = page.map_err(|e| kept(&e))?;
-        let whole = page.len() > limit;
+        let whole = page.len() == BATCH;
         before = page.last().map(|a| a.id.clone());
         found.extend(page.into_iter().filter(|a| visible(&who, a)));
         if !whole || found.len() > limit {
@@ -42,25 +45,20 @@ fn visible(who: &Principal, approval: &Approval) -> bool {
 
 async fn seen(hub: &Hub, who: &Principal, id: &str) -> Result<Approval, Problem> {
     let parsed = ApprovalId::parse(id).ok_or_else(|| Problem::not_found(id))?;
-    let approval = hub.kernel().approval(&parsed).await?;
-    match visible(who, &approval) {
-        true => Ok(approval),
-        false => Err(Problem::not_found(id)),
-    }
+    let found = hub.kernel().store().approval(&parsed).await;
+    let found = found.map_err(|e| kept(&e))?;
+    let found = found.filter(|a| visible(who, a));
+    found.ok_or_else(|| Problem::not_found(id))
 }
 
-pub(crate) async fn show(
-    State(hub): State<Hub>,
-    Caller(who): Caller,
-    Path(id): Path<String>,
-) -> Given {
+pub(crate) async fn show(State(hub): State<Hub>, Caller(who): Caller, Id(id): Id) -> Given {
     ok(&view::approval(&seen(&hub, &who, &id).await?))
 }
 
 pub(crate) async fn approve(
     State(hub): State<Hub>,
     Caller(who): Caller,
-    Path(id): Path<String>,
+    Id(id): Id,
     body: Body,
 ) -> Given {
     decide(&hub, &who, &id, Verdict::Approve, &body).await
@@ -69,7 +67,7 @@ pub(crate) async fn approve(
 pub(crate) async fn deny(
     State(hub): State<Hub>,
     Caller(who): Caller,
-    Path(id): Path<String>,
+    Id(id): Id,
     body: Body,
 ) -> Given {
     decide(&hub, &who, &id, Verdict::Deny, &body).await
@@ -82,9 +80,6 @@ async fn decide(hub: &Hub, who: &Principal, id: &str, verdict: Verdict, body: &B
         return Err(Problem::invalid("`reason` has more than 1,000 characters"));
     }
     let approval = seen(hub, who, id).await?;
-    let approval = hub
-        .kernel()
-        .decide(who, &approval.id, verdict, reason)
-        .await?;
-    ok(&view::approval(&approval))
+    let decided = hub.kernel().decide(who, &approval.id, verdict, reason);
+    ok(&view::approval(&decided.await?))
 }

@@ -1,30 +1,44 @@
 //! `/catalog` and `/policy`: what an agent sees, and what the rules say.
 
+use std::borrow::Cow;
+
 use axum::extract::State;
 use helve_core::ToolDef;
 use helve_core::catalog::catalog;
 use helve_core::policy::{self, Call};
+use helve_kernel::Permission;
 use serde_json::{Map, Value, json};
 
 use super::tools::seen;
 use super::{Given, ok};
 use crate::Hub;
 use crate::guard::Caller;
-use crate::input::{Body, Query};
+use crate::input::{Body, Query, number};
 use crate::problem::Problem;
 
 /// The budget of a catalog where nothing is said.
 const BUDGET: usize = 4000;
 
 pub(crate) async fn show(State(hub): State<Hub>, Caller(who): Caller, query: Query) -> Given {
-    let number = |text: &str| text.parse().ok().filter(|n| (1..=1_000_000).contains(n));
-    let budget = query.read("budget", "a number of tokens, at most a million", number)?;
+    let within = |text: &str| {
+        let number = usize::try_from(number(text)?).ok()?;
+        (1..=1_000_000).contains(&number).then_some(number)
+    };
+    let budget = query.read("budget", "a number of tokens, at most a million", within)?;
     let tools = hub.kernel().tools();
-    let shown: Vec<&ToolDef> = tools
+    let enabled: Vec<Cow<'_, ToolDef>> = tools
         .iter()
         .filter(|e| e.enabled && who.reaches(e.def.name.as_str()))
-        .map(|e| &*e.def)
+        .map(|e| match e.def.enabled {
+            true => Cow::Borrowed(&*e.def),
+            // Disabled where it was written, enabled since.
+            false => Cow::Owned(ToolDef {
+                enabled: true,
+                ..ToolDef::clone(&e.def)
+            }),
+        })
         .collect();
+    let shown: Vec<&ToolDef> = enabled.iter().map(|def| &**def).collect();
     let made = catalog(&shown, budget.unwrap_or(BUDGET));
     ok(&json!(made.map_err(|e| Problem::invalid(e.to_string()))?))
 }
@@ -66,7 +80,12 @@ pub(crate) async fn explain(State(hub): State<Hub>, Caller(who): Caller, body: B
         Some(Value::Object(args)) => args,
         Some(_) => return Err(Problem::invalid("`args` must be an object")),
     };
-    let principal = body.text("principal")?.unwrap_or_else(|| who.owner.clone());
+    let principal = body.line("principal", 128)?;
+    let principal = principal.unwrap_or_else(|| who.owner.clone());
+    if principal != who.owner {
+        // What others may do is nobody's business who may not read the record.
+        who.require(Permission::AuditRead)?;
+    }
     let explained = hub.kernel().policy().explain(&Call {
         tool: entry.def.name.as_str(),
         risk: entry.def.risk,
@@ -84,7 +103,7 @@ pub(crate) async fn explain(State(hub): State<Hub>, Caller(who): Caller, body: B
     });
     ok(&json!({
         "tool": entry.def.name.as_str(),
-        "risk": entry.def.risk.map(|r| r.as_str()),
+        "risk": entry.def.risk.map(helve_core::def::Risk::as_str),
         "principal": principal,
         "effect": decision.effect.as_str(),
         "rule": decision.rule,

@@ -1,24 +1,31 @@
 //! `/runs`: calls, what came of them, what they write.
 
+use std::fs::{File, Metadata};
+use std::io::{Read as _, Take};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
+use axum::body::{Body as Sent, Bytes};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 use helve_kernel::store::RunFilter;
-use helve_kernel::{Answer, Call, Ctx, Principal, Run, RunId, RunState, Wait};
+use helve_kernel::{Answer, Call, Ctx, ErrorKind, Principal, Run, RunId, RunState, Wait};
 use serde_json::{Value, json};
 
+use super::tools::unknown;
 use super::{Given, kept, may_see, ok};
-use crate::guard::Caller;
-use crate::input::{Body, Query};
-use crate::problem::{Problem, json_response};
-use crate::{Hub, stream, view};
+use crate::guard::{Caller, unauthorized};
+use crate::input::{Body, Id, Query, number};
+use crate::problem::{Problem, crashed, json_response};
+use crate::stream::{self, Text};
+use crate::{Hub, view};
 
 pub(crate) async fn create_for(
     State(hub): State<Hub>,
     Caller(who): Caller,
-    Path(id): Path<String>,
+    Id(id): Id,
     headers: HeaderMap,
     body: Body,
 ) -> Given {
@@ -41,14 +48,15 @@ pub(crate) async fn create(
         "agent_id",
         "context",
     ])?;
-    let tool = match (body.text("tool_id")?, body.text("tool")?) {
-        (Some(tool), None) | (None, Some(tool)) => tool,
+    let tool = match (body.0.get("tool_id"), body.0.get("tool")) {
+        (Some(Value::String(tool)), None) | (None, Some(Value::String(tool))) => tool.clone(),
         (None, None) => return Err(Problem::invalid("`tool_id` is missing")),
-        _ => {
+        (Some(_), Some(_)) => {
             return Err(Problem::invalid(
                 "`tool_id` and `tool` are the same; give one",
             ));
         }
+        _ => return Err(Problem::invalid("`tool_id` must be text")),
     };
     call(&hub, who, tool, &headers, &body).await
 }
@@ -77,7 +85,7 @@ async fn call(
         }
     };
     let mut ctx = Ctx::builder();
-    if let Some(agent) = body.text("agent_id")? {
+    if let Some(agent) = body.line("agent_id", 128)? {
         ctx = ctx.agent_id(agent);
     }
     match body.0.get("context") {
@@ -90,54 +98,75 @@ async fn call(
         Some(_) => return Err(Problem::invalid("`context` must be an object")),
     }
     let call = Call {
-        tool,
+        tool: tool.clone(),
         args,
-        principal: who,
+        principal: who.clone(),
         ctx: ctx.build(),
         key: idempotency_key(headers)?,
         wait,
     };
-    answered(hub.call(call).await)
-}
-
-/// A call that became a run has an answer; one that did not is a problem.
-fn answered(answer: Answer) -> Given {
-    let started = answer.meta.run_id.is_some() && answer.meta.state.is_some();
-    match &answer.result {
-        Err(error) if !started || refused_by_store(&answer) => Err(error.clone().into()),
-        _ => {
-            let over = answer.meta.state.is_some_and(RunState::is_over);
-            let status = if over {
-                StatusCode::OK
-            } else {
-                StatusCode::ACCEPTED
-            };
-            let mut response = json_response(status, &answer.to_value());
-            if let Some(id) = &answer.meta.run_id
-                && let Ok(place) = format!("/runs/{id}").parse()
-            {
-                response.headers_mut().insert(header::LOCATION, place);
-            }
-            Ok(response)
-        }
+    let answer = match wait {
+        Wait::Nothing | Wait::Run => hub.call(call).await,
+        // People may take longer than the hub is open, and than a token counts.
+        Wait::Decision => tokio::select! {
+            answer = hub.call(call) => answer,
+            () = hub.closing().cancelled() => return Err(stopping()),
+        },
+    };
+    if wait == Wait::Decision && !hub.admits(&who) {
+        return Err(unauthorized("the token no longer counts"));
+    }
+    match (&answer.meta.run_id, answer.meta.state) {
+        (Some(run), Some(state)) => Ok(answered(run, state, &answer)),
+        _ => Err(refused(hub, &who, &tool, answer)),
     }
 }
 
-/// Whether there is no run after all: its key was taken, or it could not be recorded.
-fn refused_by_store(answer: &Answer) -> bool {
-    let Err(error) = &answer.result else {
-        return false;
+fn stopping() -> Problem {
+    let detail = "the hub is stopping, and nobody has decided yet";
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "transient", detail)
+        .hint("the run still waits: `GET /runs?state=pending_approval` has it")
+}
+
+/// A call that did not become a run. A tool outside the caller's scopes is not there.
+fn refused(hub: &Hub, who: &Principal, tool: &str, answer: Answer) -> Problem {
+    let entry = hub.kernel().find(tool);
+    let there = entry.is_some_and(|e| who.reaches(e.def.name.as_str()));
+    match answer.result {
+        Err(e) if matches!(e.kind, ErrorKind::NotFound | ErrorKind::Permission) && !there => {
+            unknown(hub, who, tool)
+        }
+        Err(error) => error.into(),
+        Ok(_) => crashed(),
+    }
+}
+
+fn answered(run: &RunId, state: RunState, answer: &Answer) -> Response {
+    let status = match state.is_over() {
+        true => StatusCode::OK,
+        false => StatusCode::ACCEPTED,
     };
-    error.message.starts_with("not run:") || error.message.starts_with("the idempotency key")
+    let mut response = json_response(status, &answer.to_value());
+    if let Ok(place) = format!("/runs/{run}").parse() {
+        response.headers_mut().insert(header::LOCATION, place);
+    }
+    response
 }
 
 fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
-    let Some(value) = headers.get("idempotency-key") else {
+    let mut keys = headers.get_all("idempotency-key").iter();
+    let Some(value) = keys.next() else {
         return Ok(None);
     };
-    let text = value.to_str().ok().filter(|t| (1..=255).contains(&t.len()));
-    let wrong = || Problem::bad_request("`Idempotency-Key` must be 1 to 255 visible characters");
-    text.map(|t| Some(t.to_owned())).ok_or_else(wrong)
+    let visible =
+        |t: &&str| (1..=255).contains(&t.len()) && t.bytes().all(|b| b.is_ascii_graphic());
+    let text = value.to_str().ok().filter(visible);
+    match (text, keys.next()) {
+        (Some(text), None) => Ok(Some(text.to_owned())),
+        _ => Err(Problem::bad_request(
+            "`Idempotency-Key` must be one, of 1 to 255 visible characters",
+        )),
+    }
 }
 
 pub(crate) async fn list(State(hub): State<Hub>, Caller(who): Caller, query: Query) -> Given {
@@ -166,40 +195,30 @@ pub(crate) async fn list(State(hub): State<Hub>, Caller(who): Caller, query: Que
 /// A run that the caller may see; others do not exist for them.
 async fn seen(hub: &Hub, who: &Principal, id: &str) -> Result<Run, Problem> {
     let parsed = RunId::parse(id).ok_or_else(|| Problem::not_found(id))?;
-    let run = hub.kernel().run(&parsed).await?;
-    match may_see(who, &run.owner, run.under.as_deref()) {
-        true => Ok(run),
-        false => Err(Problem::not_found(id)),
-    }
+    let found = hub.kernel().store().run(&parsed).await;
+    let found = found.map_err(|e| kept(&e))?;
+    let found = found.filter(|r| may_see(who, &r.owner, r.under.as_deref()));
+    found.ok_or_else(|| Problem::not_found(id))
 }
 
-pub(crate) async fn show(
-    State(hub): State<Hub>,
-    Caller(who): Caller,
-    Path(id): Path<String>,
-) -> Given {
+pub(crate) async fn show(State(hub): State<Hub>, Caller(who): Caller, Id(id): Id) -> Given {
     ok(&view::run_with_answer(&seen(&hub, &who, &id).await?))
 }
 
 pub(crate) async fn logs(
     State(hub): State<Hub>,
     Caller(who): Caller,
-    Path(id): Path<String>,
+    Id(id): Id,
     headers: HeaderMap,
     query: Query,
 ) -> Given {
     let run = seen(&hub, &who, &id).await?;
-    let number = |text: &str| {
-        text.parse::<u64>()
-            .ok()
-            .filter(|n| i64::try_from(*n).is_ok())
-    };
-    let after = query.read("after", "a number", number)?;
-    // A browser that lost its connection says where it was.
+    let after = query.number("after")?;
+    // A browser that lost its connection says where it was, at the same address as before.
     let last = headers
         .get("last-event-id")
         .and_then(|v| number(v.to_str().ok()?));
-    let after = after.or(last).unwrap_or(0);
+    let after = last.or(after).unwrap_or(0);
     let limit = query.limit()?;
     let follow = query.flag("follow")?.unwrap_or(true);
     let accepted = headers
@@ -207,23 +226,27 @@ pub(crate) async fn logs(
         .and_then(|v| v.to_str().ok())
         .unwrap_or_default();
     if accepted.contains("application/json") && !accepted.contains("text/event-stream") {
-        let chunks = hub.kernel().store().chunks(&run.id, after, limit + 1).await;
-        let mut chunks = chunks.map_err(|e| kept(&e))?;
+        let store = hub.kernel().store();
+        let text = Text::after(&**store, &run.id, after).await;
+        let chunks = store.chunks(&run.id, after, limit + 1).await;
+        let (mut text, mut chunks) = (text.map_err(|e| kept(&e))?, chunks.map_err(|e| kept(&e))?);
         let more = chunks.len() > limit;
         chunks.truncate(limit);
         let next = chunks.last().filter(|_| more).map(|c| c.seq.to_string());
-        let items = chunks
-            .iter()
-            .map(|c| view::chunk(c, &String::from_utf8_lossy(&c.bytes)));
-        return ok(&view::page(items.collect(), next));
+        let mut items: Vec<Value> = chunks.iter().filter_map(|c| text.of(c)).collect();
+        if run.state.is_over() && !more {
+            items.extend(text.rest());
+        }
+        return ok(&view::page(items, next));
     }
-    Ok(stream::logs(hub, who, run.id, after, follow))
+    let most = query.get("limit").map(|_| limit);
+    Ok(stream::logs(hub, who, run.id, after, follow, most))
 }
 
 pub(crate) async fn artifact(
     State(hub): State<Hub>,
     Caller(who): Caller,
-    Path((id, name)): Path<(String, String)>,
+    Id((id, name)): Id<(String, String)>,
 ) -> Given {
     let run = seen(&hub, &who, &id).await?;
     // Only what the run says it left: a name is never made into a path otherwise.
@@ -232,32 +255,50 @@ pub(crate) async fn artifact(
         .as_ref()
         .and_then(|a| a["meta"]["artifacts"].as_array());
     let known = listed.is_some_and(|list| list.iter().any(|a| a["name"] == name.as_str()));
-    let folder = hub.kernel().artifacts(&run.id).filter(|_| known);
+    let plain = Path::new(&name).file_name() == Some(name.as_ref());
+    let folder = hub.kernel().artifacts(&run.id).filter(|_| known && plain);
     let folder = folder.ok_or_else(|| Problem::not_found(&name))?;
-    let bytes = tokio::task::spawn_blocking(move || std::fs::read(folder.join(&name)))
-        .await
-        .ok()
-        .and_then(Result::ok);
-    let bytes = bytes.ok_or_else(|| {
-        Problem::new(
-            StatusCode::NOT_FOUND,
-            "not_found",
-            "the artifact is no longer there",
-        )
+    let opened = tokio::task::spawn_blocking(move || open_file(&folder.join(&name))).await;
+    let (file, bytes) = opened.ok().flatten().ok_or_else(|| {
+        let detail = "the artifact is no longer there";
+        Problem::new(StatusCode::NOT_FOUND, "not_found", detail)
     })?;
     let response = Response::builder()
         .header(header::CONTENT_TYPE, "application/octet-stream")
+        .header(header::CONTENT_LENGTH, bytes)
         .header(header::CONTENT_DISPOSITION, "attachment");
     response
-        .body(bytes.into())
+        .body(Sent::from_stream(pieces(file)))
         .map_err(|_| Problem::bad_request("the artifact cannot be sent"))
 }
 
-pub(crate) async fn cancel(
-    State(hub): State<Hub>,
-    Caller(who): Caller,
-    Path(id): Path<String>,
-) -> Given {
+/// A plain file, and nothing that a run put there to lead elsewhere.
+fn open_file(path: &Path) -> Option<(Take<File>, u64)> {
+    let there = std::fs::symlink_metadata(path)
+        .ok()
+        .filter(Metadata::is_file)?;
+    let file = File::open(path).ok()?;
+    let opened = file.metadata().ok()?;
+    // The file that was opened is the one that was looked at, not what a link led to.
+    let same = (there.dev(), there.ino()) == (opened.dev(), opened.ino());
+    same.then(|| (file.take(opened.len()), opened.len()))
+}
+
+/// A file, piece by piece: it may be longer than the memory.
+fn pieces(file: Take<File>) -> impl futures_util::Stream<Item = std::io::Result<Bytes>> {
+    futures_util::stream::try_unfold(file, |mut file| async move {
+        let read = tokio::task::spawn_blocking(move || {
+            let mut piece = vec![0; 64 * 1024];
+            let n = file.read(&mut piece)?;
+            piece.truncate(n);
+            Ok::<_, std::io::Error>((piece, file))
+        });
+        let (piece, file) = read.await.map_err(std::io::Error::other)??;
+        Ok((!piece.is_empty()).then(|| (Bytes::from(piece), file)))
+    })
+}
+
+pub(crate) async fn cancel(State(hub): State<Hub>, Caller(who): Caller, Id(id): Id) -> Given {
     let run = seen(&hub, &who, &id).await?;
     let state = hub.kernel().cancel(&who, &run.id).await?;
     let value = json!({"run_id": run.id.as_str(), "state": state.as_str()});

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::IntoResponse as _;
 use helve_core::def::Risk;
@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use super::{Given, ok};
 use crate::guard::Caller;
-use crate::input::Body;
-use crate::problem::{Problem, json_response};
+use crate::input::{Body, Id};
+use crate::problem::{Problem, json_response, shown};
 use crate::{Hub, view};
 
 pub(crate) async fn list(State(hub): State<Hub>, Caller(who): Caller) -> Given {
@@ -32,6 +32,9 @@ pub(crate) async fn create(State(hub): State<Hub>, Caller(who): Caller, body: Bo
     Ok(json_response(StatusCode::CREATED, &value))
 }
 
+/// The most characters of a name: with `agent:` before it, it is still an owner.
+pub(crate) const NAME: usize = 120;
+
 fn new_token(body: &Body) -> Result<NewToken, Problem> {
     body.only(&[
         "name",
@@ -43,7 +46,7 @@ fn new_token(body: &Body) -> Result<NewToken, Problem> {
         "expires_in",
     ])?;
     let name = body
-        .text("name")?
+        .line("name", NAME)?
         .ok_or_else(|| Problem::invalid("`name` is missing"))?;
     let kind = match body.text("kind")?.as_deref() {
         None => PrincipalKind::Agent,
@@ -78,7 +81,13 @@ fn new_token(body: &Body) -> Result<NewToken, Problem> {
         None | Some(Value::Null) => None,
         Some(seconds) => {
             let year = 10 * 366 * 24 * 3600;
-            let seconds = seconds.as_u64().filter(|s| (1..=year).contains(s));
+            // JSON Schema counts 60.0 among the integers.
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+            let whole = |n: f64| (n.fract() == 0.0 && n >= 0.0).then_some(n as u64);
+            let seconds = seconds
+                .as_u64()
+                .or_else(|| seconds.as_f64().and_then(whole));
+            let seconds = seconds.filter(|s| (1..=year).contains(s));
             let wrong =
                 || Problem::invalid("`expires_in` is a number of seconds, at most ten years");
             Some(Duration::from_secs(seconds.ok_or_else(wrong)?))
@@ -90,8 +99,7 @@ fn new_token(body: &Body) -> Result<NewToken, Problem> {
 fn permission(word: &str) -> Result<Permission, Problem> {
     Permission::parse(word).ok_or_else(|| {
         let all: Vec<&str> = Permission::ALL.iter().map(|p| p.as_str()).collect();
-        let shown: String = word.chars().take(64).collect();
-        let shown = shown.escape_debug();
+        let shown = shown(word);
         Problem::invalid(format!(
             "there is no permission `{shown}`; there are {}",
             all.join(", ")
@@ -99,11 +107,7 @@ fn permission(word: &str) -> Result<Permission, Problem> {
     })
 }
 
-pub(crate) async fn revoke(
-    State(hub): State<Hub>,
-    Caller(who): Caller,
-    Path(id): Path<String>,
-) -> Given {
+pub(crate) async fn revoke(State(hub): State<Hub>, Caller(who): Caller, Id(id): Id) -> Given {
     let parsed = TokenId::parse(&id).ok_or_else(|| Problem::not_found(&id))?;
     let mine = hub.kernel().tokens(&who).await?;
     if !mine.iter().any(|t| t.id == parsed) {

@@ -1,19 +1,22 @@
 //! `/tools`: the registry.
 
-use axum::extract::{Path, State};
+use std::sync::Arc;
+
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use helve_core::collection::{Document, Input};
 use helve_core::dialect::{self, Dialect, Strictness};
-use helve_core::lint::Severity;
+use helve_core::lint::{self, Issue, Severity};
+use helve_core::name::nearest;
 use helve_core::read::Syntax;
-use helve_kernel::{Entry, Principal, Registration, ToolDef};
+use helve_kernel::{Entry, Outcome, Principal, Registration, ToolDef};
 use serde_json::{Map, Value, json};
 
 use super::{Given, ok};
 use crate::guard::Caller;
-use crate::input::{Body, Query, Raw, object};
-use crate::problem::{Problem, json_response};
+use crate::input::{Body, Id, Query, Raw, object};
+use crate::problem::{Problem, json_response, shown};
 use crate::{Hub, view};
 
 pub(crate) async fn list(State(hub): State<Hub>, Caller(who): Caller, query: Query) -> Given {
@@ -73,7 +76,7 @@ fn in_dialect(
 pub(crate) async fn show(
     State(hub): State<Hub>,
     Caller(who): Caller,
-    Path(id): Path<String>,
+    Id(id): Id,
     query: Query,
 ) -> Given {
     let entry = seen(&hub, &who, &id)?;
@@ -81,11 +84,32 @@ pub(crate) async fn show(
 }
 
 /// A tool within the caller's scopes; others do not exist for them.
-pub(super) fn seen(hub: &Hub, who: &Principal, id: &str) -> Result<std::sync::Arc<Entry>, Problem> {
-    let entry = hub.kernel().resolve(id)?;
-    match who.reaches(entry.def.name.as_str()) {
-        true => Ok(entry),
-        false => Err(Problem::not_found(id)),
+pub(super) fn seen(hub: &Hub, who: &Principal, id: &str) -> Result<Arc<Entry>, Problem> {
+    let entry = hub.kernel().find(id);
+    let entry = entry.filter(|e| who.reaches(e.def.name.as_str()));
+    entry.ok_or_else(|| unknown(hub, who, id))
+}
+
+/// One answer for what is not there and for what is not there for the caller, with
+/// the nearest of those that are.
+pub(super) fn unknown(hub: &Hub, who: &Principal, id: &str) -> Problem {
+    let tools = hub.kernel().tools();
+    let names = tools
+        .iter()
+        .filter(|e| who.reaches(e.def.name.as_str()))
+        .flat_map(|e| {
+            let aliases = e.def.aliases.iter().map(String::as_str);
+            std::iter::once(e.def.name.as_str()).chain(aliases)
+        });
+    let near = nearest(id, names, 5);
+    let detail = format!("there is no tool named `{}`", shown(id));
+    let problem = Problem::new(StatusCode::NOT_FOUND, "not_found", detail);
+    match near.is_empty() {
+        true => problem.hint("`GET /catalog` shows what there is"),
+        false => {
+            let near: Vec<String> = near.iter().map(|n| format!("`{n}`")).collect();
+            problem.hint(format!("the nearest are {}", near.join(", ")))
+        }
     }
 }
 
@@ -96,8 +120,8 @@ pub(crate) async fn create(
     Raw(bytes): Raw,
 ) -> Given {
     let def = definition(&bytes)?;
-    let new = registration(def, &query, false);
-    let outcome = hub.kernel().register(&who, new).await?;
+    let new = registration(def, &query, false)?;
+    let outcome = register(&hub, &who, new).await?;
     let id = outcome.entry.def.name.to_string();
     Ok(created(&view::registered(&outcome), &id))
 }
@@ -105,41 +129,43 @@ pub(crate) async fn create(
 pub(crate) async fn replace(
     State(hub): State<Hub>,
     Caller(who): Caller,
-    Path(id): Path<String>,
+    Id(id): Id,
     query: Query,
     Raw(bytes): Raw,
 ) -> Given {
     let def = definition(&bytes)?;
-    let existing = hub.kernel().find(&id);
-    let named = def.name.as_str() == id
-        || existing.as_ref().is_some_and(|e| e.def.name == def.name)
-        || def.aliases.iter().any(|a| *a == id);
-    if !named {
+    let name = def.name.to_string();
+    let existing = hub.kernel().find(&name);
+    let existing = existing.filter(|e| e.def.name == def.name);
+    let answers = hub
+        .kernel()
+        .find(&id)
+        .is_some_and(|e| e.def.name == def.name);
+    if name != id && !answers && !def.aliases.contains(&id) {
         return Err(Problem::invalid(format!(
-            "the body defines `{}`, and the address names `{}`",
-            def.name,
-            id.escape_debug()
+            "the body defines `{name}`, and the address names `{}`",
+            shown(&id)
         )));
     }
-    let outcome = hub
-        .kernel()
-        .register(&who, registration(def, &query, true))
-        .await?;
-    let id = outcome.entry.def.name.to_string();
+    let new = registration(def, &query, true)?;
+    let outcome = register(&hub, &who, new).await?;
     match existing {
         Some(_) => ok(&view::registered(&outcome)),
-        None => Ok(created(&view::registered(&outcome), &id)),
+        None => Ok(created(&view::registered(&outcome), &name)),
     }
 }
 
 pub(crate) async fn change(
     State(hub): State<Hub>,
     Caller(who): Caller,
-    Path(id): Path<String>,
+    Id(id): Id,
     query: Query,
     Raw(bytes): Raw,
 ) -> Given {
     let entry = seen(&hub, &who, &id)?;
+    if bytes.is_empty() {
+        return Err(Problem::invalid("the patch is missing"));
+    }
     let patch = object(&bytes)?;
     let mut value = entry.def.to_value();
     if let Value::Object(map) = &mut value {
@@ -147,24 +173,14 @@ pub(crate) async fn change(
         map.shift_remove("version");
         merge(map, &patch);
     }
-    let def = ToolDef::from_value(&value).map_err(|issues| {
-        let mut problem = Problem::invalid("the tool would not be sound");
-        problem.errors = issues
-            .iter()
-            .map(|i| json!({"code": i.rule.code, "pointer": i.pointer, "message": i.message, "fix": i.fix}))
-            .collect();
-        problem
-    })?;
+    let def = ToolDef::from_value(&value).map_err(|issues| unsound(issues.iter()))?;
     if def.name != entry.def.name {
         return Err(Problem::invalid(
             "a tool keeps its `name`; register another instead",
         ));
     }
-    let outcome = hub
-        .kernel()
-        .register(&who, registration(def, &query, true))
-        .await?;
-    ok(&view::registered(&outcome))
+    let new = registration(def, &query, true)?;
+    ok(&view::registered(&register(&hub, &who, new).await?))
 }
 
 /// RFC 7396.
@@ -190,40 +206,27 @@ fn merge(target: &mut Map<String, Value>, patch: &Map<String, Value>) {
     }
 }
 
-pub(crate) async fn remove(
-    State(hub): State<Hub>,
-    Caller(who): Caller,
-    Path(id): Path<String>,
-) -> Given {
+pub(crate) async fn remove(State(hub): State<Hub>, Caller(who): Caller, Id(id): Id) -> Given {
+    seen(&hub, &who, &id)?;
     hub.kernel().remove(&who, &id).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-pub(crate) async fn enable(
-    State(hub): State<Hub>,
-    Caller(who): Caller,
-    Path(id): Path<String>,
-) -> Given {
-    ok(&view::tool(
-        &*hub.kernel().set_enabled(&who, &id, true).await?,
-    ))
+pub(crate) async fn enable(State(hub): State<Hub>, Caller(who): Caller, Id(id): Id) -> Given {
+    set_enabled(&hub, &who, &id, true).await
 }
 
-pub(crate) async fn disable(
-    State(hub): State<Hub>,
-    Caller(who): Caller,
-    Path(id): Path<String>,
-) -> Given {
-    ok(&view::tool(
-        &*hub.kernel().set_enabled(&who, &id, false).await?,
-    ))
+pub(crate) async fn disable(State(hub): State<Hub>, Caller(who): Caller, Id(id): Id) -> Given {
+    set_enabled(&hub, &who, &id, false).await
 }
 
-pub(crate) async fn versions(
-    State(hub): State<Hub>,
-    Caller(who): Caller,
-    Path(id): Path<String>,
-) -> Given {
+async fn set_enabled(hub: &Hub, who: &Principal, id: &str, enabled: bool) -> Given {
+    seen(hub, who, id)?;
+    let entry = hub.kernel().set_enabled(who, id, enabled).await?;
+    ok(&view::tool(&entry))
+}
+
+pub(crate) async fn versions(State(hub): State<Hub>, Caller(who): Caller, Id(id): Id) -> Given {
     let current = seen(&hub, &who, &id)?;
     let versions = hub.kernel().versions(&who, &id).await?;
     let items = versions.iter().map(|v| view::version(v, &current));
@@ -233,7 +236,7 @@ pub(crate) async fn versions(
 pub(crate) async fn roll_back(
     State(hub): State<Hub>,
     Caller(who): Caller,
-    Path(id): Path<String>,
+    Id(id): Id,
     body: Body,
 ) -> Given {
     body.only(&["version", "why"])?;
@@ -242,19 +245,45 @@ pub(crate) async fn roll_back(
         .ok_or_else(|| Problem::invalid("`version` is missing"))?;
     let version = semver::Version::parse(&version)
         .map_err(|e| Problem::invalid(format!("`version` is not a semantic version: {e}")))?;
-    let why = body.text("why")?;
-    ok(&view::tool(
-        &*hub.kernel().roll_back(&who, &id, &version, why).await?,
-    ))
+    let why = body.line("why", WHY)?;
+    seen(&hub, &who, &id)?;
+    let entry = hub.kernel().roll_back(&who, &id, &version, why).await?;
+    ok(&view::tool(&entry))
 }
 
-fn registration(def: ToolDef, query: &Query, replace: bool) -> Registration {
-    Registration {
+/// The most characters of a reason that goes on record.
+pub(crate) const WHY: usize = 1000;
+
+fn registration(def: ToolDef, query: &Query, replace: bool) -> Result<Registration, Problem> {
+    let line = |text: &str| {
+        let fits = text.chars().count() <= WHY && !text.contains(char::is_control);
+        fits.then(|| text.to_owned())
+    };
+    Ok(Registration {
         def,
         source: "api".to_owned(),
-        why: query.get("why").map(str::to_owned),
+        why: query.read("why", "one line of at most 1,000 characters", line)?,
         replace,
+    })
+}
+
+/// What is wrong with a definition, each with its place and what to do.
+fn unsound<'i>(issues: impl Iterator<Item = &'i Issue>) -> Problem {
+    let mut problem = Problem::invalid("the tool would not be sound");
+    problem.errors = issues
+        .map(|i| json!({"code": i.rule.code, "pointer": i.pointer, "message": i.message, "fix": i.fix}))
+        .collect();
+    problem
+}
+
+async fn register(hub: &Hub, who: &Principal, new: Registration) -> Result<Outcome, Problem> {
+    // The kernel refuses the same, in one sentence.
+    let issues = lint::check(&new.def, &lint::Context::default());
+    let errors = || issues.iter().filter(|i| i.rule.severity == Severity::Error);
+    if errors().next().is_some() {
+        return Err(unsound(errors()));
     }
+    Ok(hub.kernel().register(who, new).await?)
 }
 
 /// The one tool in a body, whatever its dialect.

@@ -52,9 +52,9 @@ pub(super) fn open(tx: &mut Tx<'_>, new: &NewRun, line: &Line) -> Result<Opened,
     let run = &new.run;
     change(
         tx.conn,
-        "INSERT INTO runs (id, tool, version, version_hash, owner, under, agent, state,
+        "INSERT INTO runs (id, tool, version, version_hash, owner, under, agent, state, open,
              created, started, ended, approval, exit_code, args, answer)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
         params![
             run.id.as_str(),
             run.tool,
@@ -64,6 +64,7 @@ pub(super) fn open(tx: &mut Tx<'_>, new: &NewRun, line: &Line) -> Result<Opened,
             run.under,
             run.agent,
             run.state.as_str(),
+            !run.state.is_over(),
             run.created.0,
             run.started.map(|at| at.0),
             run.ended.map(|at| at.0),
@@ -114,12 +115,14 @@ pub(super) fn step(
     };
     change(
         tx.conn,
-        "UPDATE runs SET state = ?2, started = coalesce(started, ?3), ended = coalesce(ended, ?4),
-             exit_code = coalesce(?5, exit_code), answer = coalesce(?6, answer)
+        "UPDATE runs SET state = ?2, open = ?3,
+             started = coalesce(started, ?4), ended = coalesce(ended, ?5),
+             exit_code = coalesce(?6, exit_code), answer = coalesce(?7, answer)
          WHERE n = ?1",
         params![
             n,
             step.to.as_str(),
+            !step.to.is_over(),
             (step.to == RunState::Running).then_some(step.at.0),
             step.to.is_over().then_some(step.at.0),
             step.exit_code,
@@ -157,16 +160,16 @@ pub(super) fn list(
     filter: RunFilter,
     limit: usize,
 ) -> Result<Vec<Run>, Failure> {
-    // The condition of the index over those that are not over, word for word: it is
-    // used only where SQLite sees that it holds.
-    let open = "state = ? AND state IN ('queued', 'pending_approval', 'running', 'staged')";
-    let over = filter.state.is_some_and(RunState::is_over);
+    // Said where it holds: SQLite uses the index over open runs only if it is.
+    let open = filter.state.is_some_and(|s| !s.is_over());
+    let state = if open {
+        "state = ? AND open"
+    } else {
+        "state = ?"
+    };
     Query::new("SELECT * FROM runs")
         .and("tool = ?", filter.tool)
-        .and(
-            if over { "state = ?" } else { open },
-            filter.state.map(|s| s.as_str().to_owned()),
-        )
+        .and(state, filter.state.map(|s| s.as_str().to_owned()))
         .and("(owner = ? OR under = ?)", filter.owner)
         .and("id < ?", filter.before.map(|id| id.as_str().to_owned()))
         .rows(conn, "id DESC", limit, to_run)

@@ -63,6 +63,7 @@ const FIRST: &str = "
         under TEXT,
         agent TEXT,
         state TEXT NOT NULL,
+        open INTEGER NOT NULL,
         created INTEGER NOT NULL,
         started INTEGER,
         ended INTEGER,
@@ -72,8 +73,8 @@ const FIRST: &str = "
         answer TEXT
     ) STRICT;
     -- Small, however many runs there were: what a hub looks for when it starts.
-    CREATE INDEX runs_open ON runs (state)
-        WHERE state IN ('queued', 'pending_approval', 'running', 'staged');
+    -- A list of states in its condition would be built anew for every row.
+    CREATE INDEX runs_open ON runs (state) WHERE open;
 
     CREATE TABLE keys (
         owner TEXT NOT NULL,

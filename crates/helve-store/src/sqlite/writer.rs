@@ -46,6 +46,7 @@ pub(super) struct Tx<'c> {
 pub(super) struct Writer {
     requests: Sender<Message>,
     thread: Mutex<Option<JoinHandle<()>>>,
+    #[cfg_attr(not(test), expect(dead_code, reason = "what tests count"))]
     commits: Arc<AtomicU64>,
 }
 
@@ -106,6 +107,7 @@ impl Writer {
     }
 
     /// How many transactions were committed so far.
+    #[cfg(test)]
     pub(super) fn commits(&self) -> u64 {
         self.commits.load(Ordering::Relaxed)
     }

@@ -1,13 +1,17 @@
 //! `helve call`: one call of one tool.
 
+use std::time::Duration;
+
 use axum::http::Method;
 use clap::Args;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
+use super::with_hub;
+use crate::arguments::Arguments;
 use crate::client::{Client, Target, escaped};
-use crate::exit::{Done, Exit, Failure};
+use crate::exit::{Done, Exit};
 use crate::follow;
-use crate::out;
+use crate::{out, shown};
 
 /// Call a tool and show what it writes while it runs.
 ///
@@ -18,12 +22,8 @@ use crate::out;
 pub(crate) struct CallArgs {
     /// The tool, by any of its names.
     tool: String,
-    /// Arguments: `name=text` or `name:=JSON`.
-    #[arg(value_name = "NAME=VALUE")]
-    values: Vec<String>,
-    /// All arguments as a JSON object, or `-` to read it from standard input.
-    #[arg(long, value_name = "JSON", conflicts_with = "values")]
-    args: Option<String>,
+    #[command(flatten)]
+    arguments: Arguments,
     /// Wait until somebody decides, where an approval is needed.
     #[arg(long)]
     wait: bool,
@@ -38,11 +38,19 @@ pub(crate) struct CallArgs {
 }
 
 pub(crate) async fn run(args: &CallArgs) -> Done {
-    let body = json!({"args": arguments(args)?, "wait": "nothing"});
-    let client = Client::open(&args.target).await?;
-    let done = call(args, &client, &body).await;
-    client.close().await?;
-    done
+    let body = json!({"args": args.arguments.read()?, "wait": "nothing"});
+    with_hub(&args.target, async |client| {
+        let done = call(args, client, &body).await;
+        if done.as_ref().is_err_and(|e| e.exit == Exit::Input) {
+            // The tool may be in a file that could not be loaded.
+            client
+                .problems()
+                .iter()
+                .for_each(|p| out::warn(&out::visible(p)));
+        }
+        done
+    })
+    .await
 }
 
 async fn call(args: &CallArgs, client: &Client, body: &Value) -> Done {
@@ -60,7 +68,12 @@ async fn call(args: &CallArgs, client: &Client, body: &Value) -> Done {
     if pending {
         let id = meta["approval_id"].as_str().unwrap_or_default();
         if !args.json {
-            follow::pending(&args.tool, id, &run);
+            let me = client.get("/me").await?;
+            follow::pending(&args.tool, id, &run, &me);
+            forgotten(client, id).await;
+        }
+        if client.is_here() {
+            told(client, id).await;
         }
         if !args.wait {
             if args.json {
@@ -69,57 +82,41 @@ async fn call(args: &CallArgs, client: &Client, body: &Value) -> Done {
             return Ok(Exit::Pending);
         }
     }
-    let over = matches!(
-        meta["state"].as_str(),
-        Some("denied" | "failed" | "succeeded")
-    );
-    let quiet = args.json;
-    let answer = match over {
+    // What is over may have run earlier, under the same key: its output is shown again.
+    let answer = match meta["state"] == "denied" {
         true => answer,
-        false => follow::run(client, &run, quiet).await?,
+        false => follow::run(client, &run, args.json).await?,
     };
     follow::show(&answer, args.json)
 }
 
-/// The arguments, as they were given in one of three ways.
-fn arguments(args: &CallArgs) -> Result<Value, Failure> {
-    if let Some(text) = &args.args {
-        let text = match text.as_str() {
-            "-" => std::io::read_to_string(std::io::stdin())
-                .map_err(|e| Failure::input(format!("standard input cannot be read: {e}")))?,
-            text => text.to_owned(),
-        };
-        // The hub reads it: it tells cut-off text from wrong text.
-        return Ok(Value::String(text));
-    }
-    let mut map = Map::new();
-    for item in &args.values {
-        let wrong = || {
-            Failure::usage(format!("`{}` is no argument", out::visible(item)))
-                .hint("write `name=text` or `name:=JSON`")
-        };
-        let (name, value) = item.split_once('=').ok_or_else(wrong)?;
-        let (name, value) = match name.strip_suffix(':') {
-            Some(name) => {
-                let value = serde_json::from_str(value).map_err(|e| {
-                    Failure::usage(format!(
-                        "the value of `{}` is not JSON: {e}",
-                        out::visible(name)
-                    ))
-                })?;
-                (name, value)
-            }
-            None => (name, Value::String(value.to_owned())),
-        };
-        if name.is_empty() {
-            return Err(wrong());
+/// Waits until people were told of an approval, or could not be: a hub that ends with
+/// this command would end in the middle of it.
+async fn told(client: &Client, approval: &str) {
+    let path = format!("/approvals/{approval}");
+    for _ in 0..PATIENCE {
+        let kept = client.get(&path).await.unwrap_or_default();
+        if kept["notice"]["state"] != "waiting" {
+            return;
         }
-        if map.insert(name.to_owned(), value).is_some() {
-            return Err(Failure::usage(format!(
-                "`{}` is given twice",
-                out::visible(name)
-            )));
-        }
+        tokio::time::sleep(PAUSE).await;
     }
-    Ok(Value::Object(map))
+}
+
+/// How often, and how many times, the hub is asked whether people were told: longer
+/// than it tries.
+const PAUSE: Duration = Duration::from_millis(50);
+const PATIENCE: u32 = 800;
+
+/// Says so where a hub that ends with this command takes with it what the call needs.
+async fn forgotten(client: &Client, approval: &str) {
+    let kept = client.get(&format!("/approvals/{approval}")).await;
+    let args = kept.unwrap_or_default()["args"].take();
+    let mut args = args.as_object().into_iter().flatten();
+    if client.is_here() && args.any(|(_, value)| shown::secret(value)) {
+        out::warn(
+            "no hub runs that could remember the secrets of this call, so it will not run even if \
+             it is approved; start `helve up` first, and call again",
+        );
+    }
 }

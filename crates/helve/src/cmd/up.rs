@@ -6,9 +6,11 @@ use clap::Args;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::client::Client;
 use crate::config::{Config, LISTEN};
 use crate::exit::{Done, Exit, Failure};
 use crate::hub::{Open, Synced};
+use crate::state::State;
 use crate::{env, out, workspace};
 
 /// Run the hub: tools, policy, approvals and the record, behind a REST interface.
@@ -25,6 +27,13 @@ pub(crate) struct UpArgs {
 pub(crate) async fn run(args: &UpArgs) -> Done {
     let root = workspace::root();
     let config = Config::load(&root)?;
+    if let Some(url) = State::of(&root).running()
+        && Client::answers(&url).await
+    {
+        let error = format!("a hub runs in this workspace already, at {url}");
+        return Err(Failure::input(error)
+            .hint("commands find it by themselves; Ctrl-C in its terminal stops it"));
+    }
     let wanted = args.listen.clone().or_else(|| config.server.listen.clone());
     let wanted = wanted.unwrap_or_else(|| LISTEN.to_owned());
     let listener = TcpListener::bind(&wanted).await.map_err(|e| {

@@ -5,13 +5,17 @@ use crate::run::Folder;
 #[test]
 fn help_is_as_it_was() {
     let folder = Folder::new();
-    for command in ["", "check", "convert", "info", "catalog", "completions"] {
-        let args: Vec<&str> = [command, "--help"]
-            .into_iter()
-            .filter(|a| !a.is_empty())
-            .collect();
+    let commands = "|check|convert|info|catalog|completions|up|call|tools|register|enable|disable|versions|rollback|\
+         remove|runs|logs|cancel|approvals|approve|deny|token|token create|token list|token revoke|policy|\
+         policy explain|policy check|audit|audit verify|audit tail|audit export|audit key|audit was|doctor";
+    for command in commands.split('|') {
+        let args: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
         let ran = folder.helve(&args).ended(0);
-        insta::assert_snapshot!(if command.is_empty() { "helve" } else { command }, ran.out);
+        let name = match command {
+            "" => "helve".to_owned(),
+            command => command.replace(' ', "_"),
+        };
+        insta::assert_snapshot!(name, ran.out);
     }
 }
 

@@ -62,11 +62,8 @@ impl Folder {
     }
 
     pub(crate) fn helve_with(&self, args: &[&str], stdin: &[u8]) -> Ran {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_helve"))
+        let mut child = command(self.path())
             .args(args)
-            .current_dir(self.path())
-            .env("COLUMNS", "100")
-            .env_remove("CLICOLOR_FORCE")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -81,6 +78,21 @@ impl Folder {
             err: String::from_utf8(output.stderr).unwrap(),
         }
     }
+}
+
+/// The command in a folder, the same for whoever runs the tests.
+pub(crate) fn command(folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_helve"));
+    command
+        .current_dir(folder)
+        .env("COLUMNS", "100")
+        .env("USER", "ada")
+        .env("XDG_CONFIG_HOME", folder.join(".config"))
+        .env_remove("CLICOLOR_FORCE");
+    for variable in ["HELVE_URL", "HELVE_TOKEN", "HELVE_LISTEN", "HELVE_LOG"] {
+        command.env_remove(variable);
+    }
+    command
 }
 
 impl Ran {

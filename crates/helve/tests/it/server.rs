@@ -32,10 +32,9 @@ pub(crate) fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
 
 /// The command that starts a hub in a folder.
 pub(crate) fn up(folder: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_helve"));
+    let mut command = crate::run::command(folder);
     command
         .args(["up", "--listen", "127.0.0.1:0"])
-        .current_dir(folder)
         .env("HELVE_LOG", "quiet")
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -66,6 +65,15 @@ impl Server {
     /// Ends it as a power cut would.
     pub(crate) fn kill(mut self) {
         self.end();
+    }
+
+    /// Stops it as a person would, and sees that it leaves nothing behind.
+    #[track_caller]
+    pub(crate) fn stop(mut self, folder: &Path) {
+        self.signal("-TERM");
+        let status = until("the hub stops", || self.child.try_wait().unwrap());
+        assert_eq!(status.code(), Some(0), "it stops in order");
+        assert!(!folder.join(".helve/hub.json").exists());
     }
 
     /// Sends it a signal, by its number.

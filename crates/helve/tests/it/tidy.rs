@@ -56,11 +56,22 @@ fn every_file_says_what_it_is() {
 
 /// Which crate may know which. A line here is a decision.
 const EDGES: &[(&str, &[&str])] = &[
-    ("helve", &["helve-core"]),
+    (
+        "helve",
+        &[
+            "helve-core",
+            "helve-exec",
+            "helve-kernel",
+            "helve-server",
+            "helve-store",
+        ],
+    ),
     ("helve-core", &[]),
     ("helve-exec", &["helve-core", "helve-kernel"]),
     ("helve-kernel", &["helve-core", "helve-macros"]),
     ("helve-macros", &[]),
+    ("helve-server", &["helve-core", "helve-kernel"]),
+    ("helve-store", &["helve-core", "helve-kernel"]),
 ];
 
 #[test]
@@ -129,6 +140,26 @@ const BANNED: &[(&str, &[&str])] = &[
     (
         "helve-macros",
         &["std::fs", "std::env", "std::process", "std::net"],
+    ),
+    (
+        "helve-server",
+        &["std::process", "std::env", "rusqlite", "sqlx", "println!"],
+    ),
+    (
+        "helve-store",
+        &["std::process", "std::env", "std::net", "reqwest", "Policy"],
+    ),
+    (
+        "helve-store",
+        &[
+            "std::process",
+            "std::net",
+            "std::env",
+            "policy::",
+            "SystemClock",
+            "SystemTime",
+            "println!",
+        ],
     ),
 ];
 

@@ -225,3 +225,18 @@ async fn a_sensitive_result_is_given_and_not_kept() {
     let details = &record[1]["details"];
     assert!(details["result_hmac"].is_string() && details["result_hash"].is_null());
 }
+
+/// What cannot be read back must not be kept: the run ends, and says why.
+#[tokio::test]
+async fn a_result_that_nests_too_deep_ends_its_run() {
+    let hub = Hub::new().await;
+    let def = echo("a_tool", json!({})).def;
+    hub.add(Tool::of_args(def, |_| async {
+        let deep = (0..200).fold(json!([]), |inner, _| json!([inner]));
+        Ok::<_, ToolError>(deep)
+    }));
+    let answer = hub.call("a_tool", json!({})).await;
+    assert_eq!(answer.meta.state, Some(crate::RunState::Failed));
+    let error = answer.result.unwrap_err();
+    assert!(error.message.contains("201 levels deep"), "{error}");
+}

@@ -1,0 +1,372 @@
+//! What is looked at. Nothing here changes anything: no hub is opened, no tool is
+//! registered, and a state folder that is not there is not made.
+
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use helve_core::ToolDef;
+use helve_core::def::{ExecutorKind, Risk};
+use helve_core::lint::Severity;
+use helve_exec::HostExecutor;
+use helve_kernel::{At, Executor as _, Store as _, StoreError};
+use helve_store::SqliteStore;
+
+use super::{Check, Status};
+use crate::client::{Client, Target};
+use crate::cmd::{audit, policy};
+use crate::config::Config;
+use crate::exit::Failure;
+use crate::load::{self, Reading};
+use crate::state::State;
+use crate::{out, when, workspace};
+
+/// Below this, a record soon cannot be written.
+const LITTLE: u64 = 100 * 1024 * 1024;
+
+/// How far a clock may be behind the record.
+const BEHIND: u64 = 5;
+
+pub(super) async fn all(target: &Target) -> Vec<Check> {
+    let root = workspace::root();
+    let state = State::of(&root);
+    let mut checks = vec![place(&root), folder(&state)];
+    let config = match Config::load(&root) {
+        Ok(config) => {
+            checks.push(Check::new("configuration", Status::Ok, configured(&root)));
+            checks.push(rules(&config));
+            Some(config)
+        }
+        Err(failure) => {
+            let check = failed("configuration", &failure);
+            checks.push(check.todo("mend it; a hub does not start with it"));
+            None
+        }
+    };
+    checks.extend(hub(target, &state).await);
+    if let Some(config) = &config {
+        checks.extend(tools(&root, config).await);
+    }
+    checks.push(executors());
+    checks.push(disk(&root));
+    checks.push(sandbox());
+    checks
+}
+
+fn failed(name: &'static str, failure: &Failure) -> Check {
+    let check = Check::new(name, Status::Fail, format!("{:#}", failure.error));
+    match &failure.hint {
+        Some(hint) => check.todo(hint.clone()),
+        None => check,
+    }
+}
+
+fn place(root: &Path) -> Check {
+    let marked = root.join("helve.toml").is_file() || root.join(".helve").is_dir();
+    let shown = root.display();
+    match marked {
+        true => Check::new("workspace", Status::Ok, shown.to_string()),
+        false => Check::new("workspace", Status::Note, format!("{shown}, not used yet"))
+            .todo("`helve up` begins one here"),
+    }
+}
+
+fn folder(state: &State) -> Check {
+    let shown = state.path().display();
+    let found = match std::fs::metadata(state.path()) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            return Check::new("state", Status::Note, "no state yet");
+        }
+        Err(e) => {
+            return Check::new(
+                "state",
+                Status::Fail,
+                format!("`{shown}` cannot be read: {e}"),
+            );
+        }
+        Ok(found) => found,
+    };
+    let me = rustix::process::getuid().as_raw();
+    let mode = found.mode() & 0o777;
+    if found.uid() != me {
+        let text = format!(
+            "`{shown}` belongs to user {}, and you are {me}",
+            found.uid()
+        );
+        return Check::new("state", Status::Fail, text)
+            .todo(format!("run as that user, or `chown -R {me} {shown}`"));
+    }
+    match mode {
+        0o700 => Check::new(
+            "state",
+            Status::Ok,
+            format!("`{shown}`, for your eyes only"),
+        ),
+        _ => Check::new(
+            "state",
+            Status::Fail,
+            format!("`{shown}` has mode {mode:o}"),
+        )
+        .todo(format!(
+            "others may have read its keys and tokens; `chmod 700 {shown}`"
+        )),
+    }
+}
+
+fn configured(root: &Path) -> String {
+    match root.join("helve.toml").is_file() {
+        true => "`helve.toml` is sound".to_owned(),
+        false => "no `helve.toml`; the defaults hold".to_owned(),
+    }
+}
+
+fn rules(config: &Config) -> Check {
+    match config.policy.len() {
+        0 => Check::new("policy", Status::Ok, "no rules; the risk decides"),
+        n => {
+            let (rules, examples) = (out::count(n, "rule"), policy::examples(config));
+            let examples = out::count(examples, "example");
+            Check::new("policy", Status::Ok, format!("{rules}, {examples} hold"))
+        }
+    }
+}
+
+/// The hub that runs, or the store of one that does not; and its record.
+async fn hub(target: &Target, state: &State) -> Vec<Check> {
+    let url = match target.is_elsewhere() {
+        true => Some("elsewhere".to_owned()),
+        false => state.running(),
+    };
+    if let Some(url) = url {
+        match reached(target).await {
+            Ok(checks) => return checks,
+            Err(failure) if target.is_elsewhere() => return vec![failed("hub", &failure)],
+            Err(_) => {
+                let text = format!("`.helve/hub.json` names {url}, where nobody answers");
+                let stale = Check::new("hub", Status::Warn, text)
+                    .todo("it did not stop in order; `helve up` starts it again");
+                let mut checks = vec![stale];
+                checks.extend(store(state).await);
+                return checks;
+            }
+        }
+    }
+    let mut checks = vec![Check::new(
+        "hub",
+        Status::Note,
+        "not running; commands open it themselves",
+    )];
+    checks.extend(store(state).await);
+    checks
+}
+
+async fn reached(target: &Target) -> Result<Vec<Check>, Failure> {
+    let state = State::of(&workspace::root());
+    if !target.is_elsewhere() {
+        let url = state.running().unwrap_or_default();
+        if !Client::answers(&url).await {
+            return Err(Failure::hub("nobody answers"));
+        }
+    }
+    let client = Client::open(target).await?;
+    let me = client.get("/me").await?;
+    let (place, owner) = (client.place(), crate::shown::text(&me["owner"]));
+    let mut checks = vec![Check::new(
+        "hub",
+        Status::Ok,
+        format!("answers at {place}; you are {owner}"),
+    )];
+    // What a running hub has written can be read while it writes.
+    checks.push(match audit::verify::running(target).await {
+        Ok(Ok(verified)) => whole(&verified),
+        Ok(Err(broken)) => broken_record(&broken),
+        Err(failure) => failed("record", &failure),
+    });
+    let newest = client.get("/runs?limit=1").await?;
+    checks.push(clock(
+        newest["items"][0]["created"].as_str().and_then(At::parse),
+    ));
+    Ok(checks)
+}
+
+async fn store(state: &State) -> Vec<Check> {
+    if !state.database().exists() {
+        return vec![Check::new("store", Status::Note, "nothing is kept yet")];
+    }
+    let opened = SqliteStore::open(&state.database());
+    let store = match opened {
+        Ok(store) => store,
+        Err(e) => {
+            let todo = match &e {
+                StoreError::Locked(_) => {
+                    "another helve has it open; look for it with `ps`, and try again"
+                }
+                StoreError::Damaged(_) => {
+                    "restore `.helve/` from a backup, or move it away to begin anew"
+                }
+                StoreError::Unwritable(_) => "is the disk full, or `.helve/` not yours?",
+                _ => "use the helve that made it",
+            };
+            return vec![Check::new("store", Status::Fail, e.to_string()).todo(todo)];
+        }
+    };
+    let last = last(&store).await;
+    store.close().await;
+    drop(store);
+    let mut checks = vec![Check::new("store", Status::Ok, "opens")];
+    checks.push(match audit::verify::own(state).await {
+        Ok(Ok(verified)) => whole(&verified),
+        Ok(Err(broken)) => broken_record(&broken),
+        Err(failure) => failed("record", &failure),
+    });
+    checks.push(clock(last));
+    checks
+}
+
+/// When the last entry was written.
+async fn last(store: &SqliteStore) -> Option<At> {
+    let head = store.audit_head().await.ok()?;
+    let filter = helve_kernel::store::AuditFilter {
+        after: head.seq.saturating_sub(1),
+        ..Default::default()
+    };
+    let entries = store.audit(filter, 1).await.ok()?;
+    At::parse(entries.first()?.record["at"].as_str()?)
+}
+
+fn whole(verified: &helve_core::audit::Verified) -> Check {
+    let text = format!(
+        "whole: {} entries, signed up to {}",
+        verified.head.seq, verified.covered
+    );
+    Check::new("record", Status::Ok, text)
+}
+
+fn broken_record(broken: &str) -> Check {
+    Check::new("record", Status::Fail, broken.to_owned())
+        .todo("somebody changed it, or an older copy is in place: `helve audit verify` says where")
+}
+
+fn clock(last: Option<At>) -> Check {
+    let now = when::now();
+    match last {
+        Some(last) if last > now && last.since(now).as_secs() > BEHIND => {
+            let text = format!("this machine says {now}, but the record goes up to {last}");
+            Check::new("clock", Status::Fail, text).todo("set the clock; approvals expire by it")
+        }
+        _ => Check::new(
+            "clock",
+            Status::Ok,
+            when::moment(&now.to_string().into()) + " UTC",
+        ),
+    }
+}
+
+/// Files that a hub could not load, and tools that it could not run.
+async fn tools(root: &Path, config: &Config) -> Vec<Check> {
+    let folders = config.tools(root);
+    let there: Vec<String> = folders
+        .iter()
+        .filter(|f| f.is_dir())
+        .map(|f| f.display().to_string())
+        .collect();
+    if there.is_empty() {
+        return vec![
+            Check::new("tools", Status::Note, "there is no `tools/` folder")
+                .todo("put definitions into `tools/<group>/<action>.toml`"),
+        ];
+    }
+    let reading = Reading {
+        dialect: None,
+        lint: true,
+        vendor: None,
+    };
+    let documents = match load::load_all(&there, reading) {
+        Ok(documents) => documents,
+        Err(failure) => return vec![failed("tools", &failure)],
+    };
+    let host = HostExecutor::new(root.to_owned());
+    let mut checks = Vec::new();
+    let (mut sound, mut unable) = (0, Vec::new());
+    for document in &documents {
+        let file = Path::new(&document.file);
+        let file = file.strip_prefix(root).unwrap_or(file).display();
+        let errors = document.findings.iter();
+        let mut errors = errors.filter(|f| f.severity == Severity::Error);
+        if let Some(error) = errors.next() {
+            let text = format!("`{file}`: {} [{}]", error.message, error.code);
+            let check = Check::new("tools", Status::Fail, out::visible(&text));
+            checks.push(check.todo(format!("`helve check {file}` shows where")));
+            continue;
+        }
+        for tool in &document.tools {
+            match tool.def.executor.as_ref().map(|e| e.kind) {
+                Some(ExecutorKind::Host) if writes(&tool.def) => {
+                    unable.push(format!("`{}` (writes)", tool.def.name));
+                }
+                Some(ExecutorKind::Host) => match host.inspect(&tool.def).await {
+                    Ok(_) => sound += 1,
+                    Err(e) => {
+                        let text = format!("`{file}`: {}", e.message);
+                        let check = Check::new("tools", Status::Fail, out::visible(&text));
+                        checks.push(match e.hint {
+                            Some(hint) => check.todo(out::visible(&hint)),
+                            None => check,
+                        });
+                    }
+                },
+                kind => {
+                    let kind = kind.map_or("none", ExecutorKind::as_str);
+                    unable.push(format!("`{}` ({kind})", tool.def.name));
+                }
+            }
+        }
+    }
+    if sound > 0 || (checks.is_empty() && unable.is_empty()) {
+        let text = format!("{} in files can be called", out::count(sound, "tool"));
+        checks.insert(0, Check::new("tools", Status::Ok, text));
+    }
+    if !unable.is_empty() {
+        let text = format!("can be seen, but not called: {}", unable.join(", "));
+        checks.push(
+            Check::new("tools", Status::Warn, out::visible(&text))
+                .todo("this build runs the executor `host` only, and nothing that writes"),
+        );
+    }
+    checks
+}
+
+/// Whether the host executor refuses it, because nobody could undo it.
+fn writes(def: &ToolDef) -> bool {
+    !matches!(def.risk, Some(Risk::Read | Risk::ExecLow | Risk::ExecHigh))
+}
+
+fn executors() -> Check {
+    let all = [
+        ExecutorKind::Script,
+        ExecutorKind::Docker,
+        ExecutorKind::K8sJob,
+        ExecutorKind::Mcp,
+        ExecutorKind::Http,
+    ];
+    let others: Vec<&str> = all.iter().map(|k| k.as_str()).collect();
+    let text = format!("host; not in this build: {}", others.join(", "));
+    Check::new("executors", Status::Note, text)
+}
+
+fn disk(root: &Path) -> Check {
+    let Ok(found) = rustix::fs::statvfs(root) else {
+        return Check::new("disk", Status::Warn, "how much is free cannot be told");
+    };
+    let free = found.f_bavail.saturating_mul(found.f_frsize);
+    let text = format!("{} MB free", free / (1024 * 1024));
+    match free < LITTLE {
+        false => Check::new("disk", Status::Ok, text),
+        true => Check::new("disk", Status::Warn, text)
+            .todo("make room: what cannot be recorded does not run"),
+    }
+}
+
+fn sandbox() -> Check {
+    let text = "none in this build: tools run with your rights, and none that write run at all";
+    Check::new("sandbox", Status::Note, text)
+}

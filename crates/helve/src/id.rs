@@ -1,0 +1,101 @@
+//! Ids of runs, approvals and tokens, which people may shorten to their ending.
+//!
+//! Ids begin with the time and end with chance, so it is the ending that tells them
+//! apart. It is looked up in what the hub lists to whoever asks.
+
+use helve_kernel::{ApprovalId, RunId, TokenId};
+use serde_json::Value;
+
+use crate::client::Client;
+use crate::exit::Failure;
+use crate::out;
+
+/// What an id is of.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Kind {
+    Run,
+    Approval,
+    Token,
+}
+
+/// The shortest ending that is taken, and the one that is shown.
+const LEAST: usize = 6;
+const SHOWN: usize = 8;
+
+/// How far back an ending is looked for.
+const MOST: usize = 10_000;
+
+impl Kind {
+    fn word(self) -> &'static str {
+        match self {
+            Kind::Run => "run",
+            Kind::Approval => "approval",
+            Kind::Token => "token",
+        }
+    }
+
+    fn is_whole(self, text: &str) -> bool {
+        match self {
+            Kind::Run => RunId::parse(text).is_some(),
+            Kind::Approval => ApprovalId::parse(text).is_some(),
+            Kind::Token => TokenId::parse(text).is_some(),
+        }
+    }
+
+    /// The whole id that was meant.
+    pub(crate) async fn find(self, client: &Client, text: &str) -> Result<String, Failure> {
+        if self.is_whole(text) {
+            return Ok(text.to_owned());
+        }
+        let word = self.word();
+        let hex = text.bytes().all(|b| b.is_ascii_hexdigit());
+        if text.len() < LEAST || !hex {
+            let error = format!("`{}` is no id of a {word}", out::visible(text));
+            let hint = format!("give all of it, or at least the last {LEAST} characters");
+            return Err(Failure::usage(error).hint(hint));
+        }
+        let found = match self {
+            Kind::Token => tokens(client).await?,
+            _ => client.items(&format!("/{word}s"), "cursor", MOST).await?,
+        };
+        let ending = text.to_lowercase();
+        let ids = found.iter().filter_map(|item| item["id"].as_str());
+        let mut ids: Vec<&str> = ids.filter(|id| id.ends_with(&ending)).collect();
+        match (ids.pop(), ids.as_slice()) {
+            (Some(id), []) => Ok(id.to_owned()),
+            (None, _) => Err(Failure::input(format!(
+                "there is no {word} whose id ends in `{text}`"
+            ))
+            .hint(format!("`{}` lists them", self.lister()))),
+            (Some(last), others) => {
+                let all: Vec<&str> = others.iter().copied().chain([last]).collect();
+                let error = format!("`{text}` is the ending of more than one {word}");
+                Err(Failure::usage(error).hint(format!("it is one of {}", all.join(", "))))
+            }
+        }
+    }
+
+    fn lister(self) -> &'static str {
+        match self {
+            Kind::Run => "helve runs",
+            Kind::Approval => "helve approvals --state all",
+            Kind::Token => "helve token list",
+        }
+    }
+}
+
+/// All tokens; they come in one page.
+pub(crate) async fn tokens(client: &Client) -> Result<Vec<Value>, Failure> {
+    let mut page = client.get("/tokens").await?;
+    match page["items"].take() {
+        Value::Array(items) => Ok(items),
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// The ending by which an id is shown.
+pub(crate) fn short(id: &Value) -> &str {
+    let id = id.as_str().unwrap_or_default();
+    let start = id.len().saturating_sub(SHOWN);
+    id.get(start..).unwrap_or(id)
+}

@@ -1,0 +1,147 @@
+//! Tokens, from the command line.
+
+use crate::hub::{both, says};
+
+#[test]
+fn made_used_listed_revoked() {
+    both(|folder| {
+        let ran = folder
+            .helve(&[
+                "token",
+                "create",
+                "ci",
+                "--scope",
+                "text_*",
+                "--max-risk",
+                "read",
+                "--expires",
+                "30d",
+                "--save",
+            ])
+            .ended(0);
+        let secret = ran.out.trim();
+        assert!(
+            secret.starts_with("hlv_") && ran.out.lines().count() == 1,
+            "{}",
+            ran.out
+        );
+        assert!(!ran.err.contains(secret));
+        says(
+            &ran,
+            &[
+                "agent:ci (for user:ada)",
+                "text_*, up to risk read",
+                "use it with `--as ci`",
+            ],
+        );
+        assert_eq!(folder.read(".helve/tokens/ci").trim(), secret);
+
+        folder
+            .helve(&["call", "text_say", "to=x", "--as", "ci"])
+            .ended(0);
+        // What is out of reach does not exist.
+        says(
+            &folder
+                .helve(&["call", "mail_send", "to=x", "--as", "ci"])
+                .ended(3),
+            &["there is no tool"],
+        );
+        says(
+            &folder
+                .helve(&["token", "create", "more", "--as", "ci"])
+                .ended(5),
+            &["has no permission `token:manage`"],
+        );
+
+        let ran = folder.helve(&["token", "list"]).ended(0);
+        says(&ran, &["terminal", "ci", "agent:ci (for user:ada)"]);
+        assert!(!ran.out.contains(secret));
+        let tokens = folder.json(&["token", "list", "--json"]);
+        let ci = tokens
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|t| t["name"] == "ci")
+            .unwrap();
+        let id = ci["id"].as_str().unwrap();
+        says(
+            &folder
+                .helve(&["token", "revoke", &id[id.len() - 8..]])
+                .ended(0),
+            &[id, "is revoked"],
+        );
+        says(
+            &folder.helve(&["tools", "--as", "ci"]).ended(5),
+            &["unknown, expired or revoked"],
+        );
+        assert!(
+            !folder
+                .helve(&["token", "list"])
+                .ended(0)
+                .out
+                .contains("agent:ci")
+        );
+        says(
+            &folder.helve(&["token", "list", "--all"]).ended(0),
+            &["agent:ci", "revoked"],
+        );
+    });
+}
+
+#[test]
+fn wrong_words() {
+    both(|folder| {
+        says(
+            &folder
+                .helve(&["token", "create", "x", "--permission", "everything"])
+                .ended(2),
+            &["tool:read"],
+        );
+        says(
+            &folder
+                .helve(&["token", "create", "x", "--expires", "soon"])
+                .ended(2),
+            &["`30d`"],
+        );
+        says(
+            &folder
+                .helve(&["token", "create", "x", "--permission", "approval:decide"])
+                .ended(3),
+            &["only people decide"],
+        );
+        says(
+            &folder
+                .helve(&["token", "create", "../x", "--save"])
+                .ended(2),
+            &["letters, digits"],
+        );
+        says(
+            &folder
+                .helve(&["token", "create", "terminal", "--save"])
+                .ended(2),
+            &["a saved token `terminal` already"],
+        );
+        says(
+            &folder.helve(&["tools", "--as", "nobody"]).ended(3),
+            &[
+                "no saved token `nobody`",
+                "helve token create nobody --save",
+            ],
+        );
+        says(
+            &folder.helve(&["token", "revoke", "ffffff"]).ended(3),
+            &["no token whose id ends in", "helve token list"],
+        );
+    });
+}
+
+#[test]
+fn a_person_may_decide() {
+    both(|folder| {
+        let made = folder.json(&["token", "create", "bob", "--person", "user:bob", "--json"]);
+        assert_eq!(made["kind"], "person");
+        assert_eq!(made["owner"], "user:bob");
+        let may = made["permissions"].as_array().unwrap();
+        assert!(may.iter().any(|p| p == "approval:decide"), "{may:?}");
+    });
+}
