@@ -6,9 +6,21 @@ use std::fmt;
 /// Bytes that show as digits.
 pub(crate) struct Hex<'b>(pub(crate) &'b [u8]);
 
+const DIGITS: &[u8; 16] = b"0123456789abcdef";
+
 impl fmt::Display for Hex<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        // Hashes stand in every entry of the record: in pieces, not digit by digit.
+        for bytes in self.0.chunks(32) {
+            let mut digits = [0; 64];
+            for (pair, byte) in digits.chunks_exact_mut(2).zip(bytes) {
+                pair[0] = DIGITS[usize::from(byte >> 4)];
+                pair[1] = DIGITS[usize::from(byte & 15)];
+            }
+            let digits = &digits[..2 * bytes.len()];
+            f.write_str(std::str::from_utf8(digits).map_err(|_| fmt::Error)?)?;
+        }
+        Ok(())
     }
 }
 

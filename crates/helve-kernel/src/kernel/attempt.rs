@@ -10,10 +10,11 @@ use futures_util::FutureExt as _;
 use helve_core::def::Risk;
 use serde_json::Value;
 
+use super::Kernel;
 use super::execute::Execution;
 use super::pass::Ready;
 use crate::registry::Behind;
-use crate::{Permit, Reply, ToolError, panic_text};
+use crate::{Entry, Executor, Handler, Permit, Reply, ToolError, panic_text};
 
 /// How long an executor may take to clear up after it was stopped.
 const CLEARING: Duration = Duration::from_secs(10);
@@ -21,11 +22,33 @@ const CLEARING: Duration = Duration::from_secs(10);
 /// The longest wait between two attempts.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
+/// Who does the work.
+pub(super) enum Doer<'d> {
+    /// A function; all that it needs is the call.
+    Handler(&'d Handler),
+    /// An executor, with leave to run.
+    Executor(&'d dyn Executor, Permit),
+}
+
+impl Kernel {
+    pub(super) fn executor_of(&self, entry: &Entry) -> Result<&dyn Executor, ToolError> {
+        if let Behind::Executor(kind) = &entry.behind {
+            let executor = self.inner.executors.get(kind);
+            return executor.map(|e| &**e).ok_or_else(|| {
+                let kind = kind.as_str();
+                ToolError::dependency(format!("this hub cannot run tools with executor `{kind}`"))
+            });
+        }
+        let error = ToolError::dependency(format!("`{}` has no executor", entry.def.name));
+        Err(error.with_hint("give it one, for example `host`, and register it again"))
+    }
+}
+
 impl Execution {
     pub(super) async fn attempts(
         &self,
         ready: &Ready,
-        permit: &Permit,
+        doer: &Doer<'_>,
     ) -> Result<Reply, ToolError> {
         let def = &ready.entry.def;
         let harmless = matches!(def.risk, Some(Risk::Read | Risk::ExecLow | Risk::ExecHigh));
@@ -33,7 +56,7 @@ impl Execution {
         let mut wait = retry.map(|r| r.delay).unwrap_or_default();
         loop {
             let attempt = self.attempts.fetch_add(1, Ordering::Relaxed) + 1;
-            let result = self.attempt(ready, permit).await;
+            let result = self.attempt(ready, doer).await;
             let again = retry.is_some_and(|r| attempt <= r.max);
             match result {
                 Err(error) if error.kind.retryable() && again => {}
@@ -48,27 +71,12 @@ impl Execution {
         }
     }
 
-    async fn attempt(&self, ready: &Ready, permit: &Permit) -> Result<Reply, ToolError> {
-        let inner = &self.kernel.inner;
-        let executor = match &ready.entry.behind {
-            Behind::Handler(handler) => Err(handler),
-            Behind::Executor(kind) => Ok(inner.executors.get(kind).ok_or_else(|| {
-                let kind = kind.as_str();
-                ToolError::dependency(format!("this hub cannot run tools with executor `{kind}`"))
-            })?),
-            Behind::Nothing => {
-                let name = &ready.entry.def.name;
-                let error = ToolError::dependency(format!("`{name}` has no executor"));
-                return Err(
-                    error.with_hint("give it one, for example `host`, and register it again")
-                );
-            }
-        };
+    async fn attempt(&self, ready: &Ready, doer: &Doer<'_>) -> Result<Reply, ToolError> {
         let work = async {
-            match executor {
-                Ok(executor) => executor.run(permit).await,
-                Err(handler) => {
-                    let args = Value::Object(permit.args.clone());
+            match doer {
+                Doer::Executor(executor, permit) => executor.run(permit).await,
+                Doer::Handler(handler) => {
+                    let args = Value::Object(ready.given().clone());
                     handler(ready.ctx.clone(), args).await
                 }
             }
@@ -82,11 +90,13 @@ impl Execution {
             }
             () = self.claim.stop.token.cancelled() => self.stopped(),
             () = tokio::time::sleep(limit) => {
-                permit.stop.cancel();
+                if let Doer::Executor(_, permit) = doer {
+                    permit.stop.cancel();
+                }
                 timed_out(&ready.entry.def, limit)
             }
         };
-        if executor.is_ok() {
+        if let Doer::Executor(..) = doer {
             // It has processes to end; a handler's future ends by being dropped.
             let _ = tokio::time::timeout(CLEARING, work).await;
         }

@@ -16,9 +16,11 @@ use helve_core::policy::Effect;
 use serde_json::{Map, Value};
 use tokio::task::JoinHandle;
 
+use super::attempt::Doer;
 use super::pass::{Ready, key_taken, not_recorded};
 use super::{Kernel, Stop, lock};
 use crate::logs::{self, Logs};
+use crate::registry::Behind;
 use crate::run::RunState;
 use crate::store::{Move, Opened};
 use crate::{
@@ -210,6 +212,11 @@ impl Execution {
         self.unless_stopped()?;
         self.kernel.told(Change::Run(ready.run.clone()));
 
+        if let Behind::Handler(handler) = &ready.entry.behind {
+            let reply = self.attempts(ready, &Doer::Handler(handler)).await?;
+            self.kernel.fits(ready, &reply)?;
+            return Ok(reply);
+        }
         let inner = &self.kernel.inner;
         let (logs, keep) = Logs::open(
             ready.run.clone(),
@@ -233,9 +240,9 @@ impl Execution {
             root: inner.root.clone(),
         };
         let tool = async {
-            let result = self.attempts(ready, &permit).await;
-            drop(permit);
-            result
+            let executor = self.kernel.executor_of(&ready.entry)?;
+            self.attempts(ready, &Doer::Executor(executor, permit))
+                .await
         };
         // Both in this task: what was written is kept before the end is recorded.
         let (result, ()) = tokio::join!(tool, keep);

@@ -170,7 +170,7 @@ impl Kernel {
         let record = self
             .entry_of(&ready.principal.owner, event, ready.run.as_str())
             .with("state", answer.meta.state.map(RunState::as_str))
-            .with("timing_ms", answer.meta.timing_ms.round())
+            .with("timing_ms", answer.meta.timing_ms.round() as u64)
             .with("exit_code", answer.meta.exit_code);
         let sensitive = ready.entry.def.sensitive;
         let record = match &answer.result {
