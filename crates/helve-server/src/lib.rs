@@ -28,7 +28,6 @@ use helve_kernel::{Answer, Call, Kernel, Principal};
 use tokio_util::sync::CancellationToken;
 
 use metrics::Metrics;
-use problem::Problem;
 use rate::Rates;
 
 pub use openapi::document as openapi_document;
@@ -132,24 +131,11 @@ impl Hub {
         who.token.as_ref().is_none_or(|token| end(token).is_some())
     }
 
-    /// Does something to its end, even if whoever asked hangs up: half of a
-    /// registration or of a revocation is worse than none.
-    pub(crate) async fn whole<T: Send + 'static>(
-        &self,
-        work: impl Future<Output = T> + Send + 'static,
-    ) -> Result<T, Problem> {
-        tokio::spawn(work).await.map_err(|_| problem::crashed())
-    }
-
     /// A call, counted.
-    pub(crate) async fn call(&self, call: Call) -> Result<Answer, Problem> {
-        let hub = self.clone();
-        self.whole(async move {
-            let answer = hub.kernel().call(call).await;
-            hub.metrics().called(&answer);
-            answer
-        })
-        .await
+    pub(crate) async fn call(&self, call: Call) -> Answer {
+        let answer = self.kernel().call(call).await;
+        self.metrics().called(&answer);
+        answer
     }
 }
 

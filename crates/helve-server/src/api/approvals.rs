@@ -1,7 +1,5 @@
 //! `/approvals`: what waits for people, and what they say.
 
-use std::sync::Arc;
-
 use axum::extract::State;
 use helve_kernel::{Approval, ApprovalId, ApprovalState, Permission, Principal, Verdict};
 
@@ -63,7 +61,7 @@ pub(crate) async fn approve(
     Id(id): Id,
     body: Body,
 ) -> Given {
-    decide(&hub, who, &id, Verdict::Approve, &body).await
+    decide(&hub, &who, &id, Verdict::Approve, &body).await
 }
 
 pub(crate) async fn deny(
@@ -72,17 +70,16 @@ pub(crate) async fn deny(
     Id(id): Id,
     body: Body,
 ) -> Given {
-    decide(&hub, who, &id, Verdict::Deny, &body).await
+    decide(&hub, &who, &id, Verdict::Deny, &body).await
 }
 
-async fn decide(hub: &Hub, who: Arc<Principal>, id: &str, verdict: Verdict, body: &Body) -> Given {
+async fn decide(hub: &Hub, who: &Principal, id: &str, verdict: Verdict, body: &Body) -> Given {
     body.only(&["reason"])?;
     let reason = body.text("reason")?;
     if reason.as_ref().is_some_and(|r| r.chars().count() > 1000) {
         return Err(Problem::invalid("`reason` has more than 1,000 characters"));
     }
-    let approval = seen(hub, &who, id).await?;
-    let kernel = hub.kernel().clone();
-    let work = async move { kernel.decide(&who, &approval.id, verdict, reason).await };
-    ok(&view::approval(&hub.whole(work).await??))
+    let approval = seen(hub, who, id).await?;
+    let decided = hub.kernel().decide(who, &approval.id, verdict, reason);
+    ok(&view::approval(&decided.await?))
 }

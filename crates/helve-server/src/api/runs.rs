@@ -5,17 +5,13 @@ use std::io::{Read as _, Take};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::body::{Body as Sent, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 use helve_kernel::store::RunFilter;
-use helve_kernel::{
-    Answer, Call, Ctx, ErrorKind, Principal, PrincipalKind, Run, RunId, RunState, ToolError, Wait,
-    run_answer,
-};
+use helve_kernel::{Answer, Call, Ctx, ErrorKind, Principal, Run, RunId, RunState, Wait};
 use serde_json::{Value, json};
 
 use super::tools::unknown;
@@ -107,43 +103,29 @@ async fn call(
         principal: who.clone(),
         ctx: ctx.build(),
         key: idempotency_key(headers)?,
-        // For people it is waited below, where a caller who hangs up leaves nothing behind.
-        wait: match wait {
-            Wait::Nothing => Wait::Nothing,
-            Wait::Run | Wait::Decision => Wait::Run,
+        wait,
+    };
+    let answer = match wait {
+        Wait::Nothing | Wait::Run => hub.call(call).await,
+        // People may take longer than the hub is open, and than a token counts.
+        Wait::Decision => tokio::select! {
+            answer = hub.call(call) => answer,
+            () = hub.closing().cancelled() => return Err(stopping()),
         },
     };
-    let answer = hub.call(call).await?;
-    if !became_run(hub, &answer).await {
-        return Err(refused(hub, &who, &tool, answer));
+    if wait == Wait::Decision && !hub.admits(&who) {
+        return Err(unauthorized("the token no longer counts"));
     }
-    match (wait, &answer.meta.run_id, answer.meta.state) {
-        (Wait::Decision, Some(run), Some(state)) if !state.is_over() => {
-            decided(hub, &who, run, &answer).await
-        }
-        (_, run, state) => {
-            let over = state.is_some_and(RunState::is_over);
-            Ok(answered(run.as_ref(), over, &answer.to_value()))
-        }
+    match (&answer.meta.run_id, answer.meta.state) {
+        (Some(run), Some(state)) => Ok(answered(run, state, &answer)),
+        _ => Err(refused(hub, &who, &tool, answer)),
     }
 }
 
-/// Whether there is a run to look at. A key that was taken, a record that could not be
-/// written and a filter that said no leave none that began.
-async fn became_run(hub: &Hub, answer: &Answer) -> bool {
-    let (Some(run), Some(state)) = (&answer.meta.run_id, answer.meta.state) else {
-        return answer.is_ok();
-    };
-    if answer.is_ok() || !state.is_over() {
-        return true;
-    }
-    match hub.kernel().store().run(run).await {
-        Ok(Some(run)) => {
-            run.state != RunState::Failed || run.started.is_some() || run.approval.is_some()
-        }
-        Ok(None) => false,
-        Err(_) => answer.meta.attempts > 0,
-    }
+fn stopping() -> Problem {
+    let detail = "the hub is stopping, and nobody has decided yet";
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "transient", detail)
+        .hint("the run still waits: `GET /runs?state=pending_approval` has it")
 }
 
 /// A call that did not become a run. A tool outside the caller's scopes is not there.
@@ -159,42 +141,16 @@ fn refused(hub: &Hub, who: &Principal, tool: &str, answer: Answer) -> Problem {
     }
 }
 
-fn answered(run: Option<&RunId>, over: bool, value: &Value) -> Response {
-    let status = match over {
+fn answered(run: &RunId, state: RunState, answer: &Answer) -> Response {
+    let status = match state.is_over() {
         true => StatusCode::OK,
         false => StatusCode::ACCEPTED,
     };
-    let mut response = json_response(status, value);
-    if let Some(place) = run.and_then(|id| format!("/runs/{id}").parse().ok()) {
+    let mut response = json_response(status, &answer.to_value());
+    if let Ok(place) = format!("/runs/{run}").parse() {
         response.headers_mut().insert(header::LOCATION, place);
     }
     response
-}
-
-/// Waits for people, and for the run that they allow; no longer than the hub is open.
-async fn decided(hub: &Hub, who: &Principal, id: &RunId, so_far: &Answer) -> Given {
-    let kernel = hub.kernel();
-    loop {
-        let run = kernel.run(id).await?;
-        if run.state.is_over() {
-            if !hub.admits(who) {
-                return Err(unauthorized("the token no longer counts"));
-            }
-            return Ok(answered(Some(id), true, &run_answer(&run)));
-        }
-        let mut left = Duration::from_secs(3600);
-        if let (RunState::PendingApproval, Some(approval)) = (run.state, &run.approval) {
-            let end = kernel.approval(approval).await?.expires;
-            left = end.since(kernel.now()).max(Duration::from_millis(50));
-        }
-        tokio::select! {
-            over = kernel.wait_for(id) => drop(over?),
-            () = tokio::time::sleep(left) => kernel.expire().await.map_err(|e| kept(&e))?,
-            () = hub.closing().cancelled() => {
-                return Ok(answered(Some(id), false, &so_far.to_value()));
-            }
-        }
-    }
 }
 
 fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
@@ -344,15 +300,7 @@ fn pieces(file: Take<File>) -> impl futures_util::Stream<Item = std::io::Result<
 
 pub(crate) async fn cancel(State(hub): State<Hub>, Caller(who): Caller, Id(id): Id) -> Given {
     let run = seen(&hub, &who, &id).await?;
-    let own = run.owner == who.owner || run.under.as_deref() == Some(who.owner.as_str());
-    if !own && who.kind != PrincipalKind::Person {
-        let error = ToolError::permission("an agent can call off its own runs only");
-        return Err(error.into());
-    }
-    let kernel = hub.kernel().clone();
-    let id = run.id.clone();
-    let work = async move { kernel.cancel(&who, &id).await };
-    let state = hub.whole(work).await??;
+    let state = hub.kernel().cancel(&who, &run.id).await?;
     let value = json!({"run_id": run.id.as_str(), "state": state.as_str()});
     Ok(json_response(StatusCode::ACCEPTED, &value))
 }

@@ -26,9 +26,7 @@ pub(crate) async fn me(Caller(who): Caller) -> Given {
 
 pub(crate) async fn create(State(hub): State<Hub>, Caller(who): Caller, body: Body) -> Given {
     let new = new_token(&body)?;
-    let kernel = hub.kernel().clone();
-    let work = async move { kernel.create_token(&who, new).await };
-    let (token, secret) = hub.whole(work).await??;
+    let (token, secret) = hub.kernel().create_token(&who, new).await?;
     let mut value = view::token(&token);
     value["secret"] = secret.reveal().into();
     Ok(json_response(StatusCode::CREATED, &value))
@@ -115,8 +113,6 @@ pub(crate) async fn revoke(State(hub): State<Hub>, Caller(who): Caller, Id(id): 
     if !mine.iter().any(|t| t.id == parsed) {
         return Err(Problem::not_found(&id));
     }
-    let kernel = hub.kernel().clone();
-    hub.whole(async move { kernel.revoke_token(&who, &parsed).await })
-        .await??;
+    hub.kernel().revoke_token(&who, &parsed).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

@@ -121,7 +121,7 @@ pub(crate) async fn create(
 ) -> Given {
     let def = definition(&bytes)?;
     let new = registration(def, &query, false)?;
-    let outcome = register(&hub, who, new).await?;
+    let outcome = register(&hub, &who, new).await?;
     let id = outcome.entry.def.name.to_string();
     Ok(created(&view::registered(&outcome), &id))
 }
@@ -148,7 +148,7 @@ pub(crate) async fn replace(
         )));
     }
     let new = registration(def, &query, true)?;
-    let outcome = register(&hub, who, new).await?;
+    let outcome = register(&hub, &who, new).await?;
     match existing {
         Some(_) => ok(&view::registered(&outcome)),
         None => Ok(created(&view::registered(&outcome), &name)),
@@ -180,7 +180,7 @@ pub(crate) async fn change(
         ));
     }
     let new = registration(def, &query, true)?;
-    ok(&view::registered(&register(&hub, who, new).await?))
+    ok(&view::registered(&register(&hub, &who, new).await?))
 }
 
 /// RFC 7396.
@@ -208,25 +208,22 @@ fn merge(target: &mut Map<String, Value>, patch: &Map<String, Value>) {
 
 pub(crate) async fn remove(State(hub): State<Hub>, Caller(who): Caller, Id(id): Id) -> Given {
     seen(&hub, &who, &id)?;
-    let kernel = hub.kernel().clone();
-    hub.whole(async move { kernel.remove(&who, &id).await })
-        .await??;
+    hub.kernel().remove(&who, &id).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
 pub(crate) async fn enable(State(hub): State<Hub>, Caller(who): Caller, Id(id): Id) -> Given {
-    set_enabled(&hub, who, id, true).await
+    set_enabled(&hub, &who, &id, true).await
 }
 
 pub(crate) async fn disable(State(hub): State<Hub>, Caller(who): Caller, Id(id): Id) -> Given {
-    set_enabled(&hub, who, id, false).await
+    set_enabled(&hub, &who, &id, false).await
 }
 
-async fn set_enabled(hub: &Hub, who: Arc<Principal>, id: String, enabled: bool) -> Given {
-    seen(hub, &who, &id)?;
-    let kernel = hub.kernel().clone();
-    let work = async move { kernel.set_enabled(&who, &id, enabled).await };
-    ok(&view::tool(&*hub.whole(work).await??))
+async fn set_enabled(hub: &Hub, who: &Principal, id: &str, enabled: bool) -> Given {
+    seen(hub, who, id)?;
+    let entry = hub.kernel().set_enabled(who, id, enabled).await?;
+    ok(&view::tool(&entry))
 }
 
 pub(crate) async fn versions(State(hub): State<Hub>, Caller(who): Caller, Id(id): Id) -> Given {
@@ -250,9 +247,8 @@ pub(crate) async fn roll_back(
         .map_err(|e| Problem::invalid(format!("`version` is not a semantic version: {e}")))?;
     let why = body.line("why", WHY)?;
     seen(&hub, &who, &id)?;
-    let kernel = hub.kernel().clone();
-    let work = async move { kernel.roll_back(&who, &id, &version, why).await };
-    ok(&view::tool(&*hub.whole(work).await??))
+    let entry = hub.kernel().roll_back(&who, &id, &version, why).await?;
+    ok(&view::tool(&entry))
 }
 
 /// The most characters of a reason that goes on record.
@@ -280,16 +276,14 @@ fn unsound<'i>(issues: impl Iterator<Item = &'i Issue>) -> Problem {
     problem
 }
 
-async fn register(hub: &Hub, who: Arc<Principal>, new: Registration) -> Result<Outcome, Problem> {
+async fn register(hub: &Hub, who: &Principal, new: Registration) -> Result<Outcome, Problem> {
     // The kernel refuses the same, in one sentence.
     let issues = lint::check(&new.def, &lint::Context::default());
     let errors = || issues.iter().filter(|i| i.rule.severity == Severity::Error);
     if errors().next().is_some() {
         return Err(unsound(errors()));
     }
-    let kernel = hub.kernel().clone();
-    let work = async move { kernel.register(&who, new).await };
-    Ok(hub.whole(work).await??)
+    Ok(hub.kernel().register(who, new).await?)
 }
 
 /// The one tool in a body, whatever its dialect.

@@ -174,7 +174,7 @@ async fn nobody_waits_longer_than_the_hub_is_open() {
             bench
                 .send(post("/tools/toy_write/runs").by(&bench.bot).json(body))
                 .await
-                .is(202)
+                .problem(503)
         })
     };
     let mut changes = bench.hub.kernel().changes();
@@ -182,7 +182,10 @@ async fn nobody_waits_longer_than_the_hub_is_open() {
         changes.recv().await.unwrap();
     }
     bench.hub.close();
-    assert_eq!(waiting.await.unwrap()["meta"]["state"], "pending_approval");
+    let said = waiting.await.unwrap();
+    assert!(said.contains("state=pending_approval"), "{said}");
+    let waits = bench.get("/runs?state=pending_approval").await.is(200);
+    assert_eq!(waits["items"].as_array().unwrap().len(), 1);
 }
 
 #[tokio::test]

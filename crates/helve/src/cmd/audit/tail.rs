@@ -184,7 +184,19 @@ fn line(entry: &Value, json: bool) -> String {
 const FIRST: &[&str] = &[
     "tool", "args", "state", "verdict", "reason", "message", "decision",
 ];
-const LEFT_OUT: &[&str] = &["token", "version_hash", "bound", "hash", "before"];
+const LEFT_OUT: &[&str] = &[
+    "approval",
+    "before",
+    "bound",
+    "hash",
+    "needed",
+    "result_hash",
+    "risk",
+    "token",
+    "under",
+    "version",
+    "version_hash",
+];
 
 fn details(value: &Value) -> String {
     let Some(map) = value.as_object() else {
@@ -199,6 +211,7 @@ fn details(value: &Value) -> String {
     let shown = pairs.iter().map(|(key, value)| match key.as_str() {
         "args" => shown::arguments(value),
         "tool" | "state" | "verdict" => text(value),
+        "decision" => format!("({}: {})", text(&value["effect"]), text(&value["reason"])),
         _ => format!("{key}={value}"),
     });
     out::visible(&shown.collect::<Vec<_>>().join(" "))
