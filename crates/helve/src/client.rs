@@ -342,7 +342,7 @@ pub(crate) fn escaped(text: &str) -> String {
     for byte in text.bytes() {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
-                out.push(byte.into())
+                out.push(byte.into());
             }
             _ => {
                 let _ = write!(out, "%{byte:02X}");

@@ -58,19 +58,24 @@ impl Kind {
             Kind::Token => tokens(client).await?,
             _ => client.items(&format!("/{word}s"), "cursor", MOST).await?,
         };
-        let ending = text.to_lowercase();
         let ids = found.iter().filter_map(|item| item["id"].as_str());
-        let mut ids: Vec<&str> = ids.filter(|id| id.ends_with(&ending)).collect();
-        match (ids.pop(), ids.as_slice()) {
-            (Some(id), []) => Ok(id.to_owned()),
-            (None, _) => Err(Failure::input(format!(
-                "there is no {word} whose id ends in `{text}`"
-            ))
-            .hint(format!("`{}` lists them", self.lister()))),
-            (Some(last), others) => {
-                let all: Vec<&str> = others.iter().copied().chain([last]).collect();
+        self.chosen(ids, text)
+    }
+
+    /// The one id that ends so.
+    fn chosen<'i>(self, ids: impl Iterator<Item = &'i str>, text: &str) -> Result<String, Failure> {
+        let word = self.word();
+        let ending = text.to_lowercase();
+        let ids: Vec<&str> = ids.filter(|id| id.ends_with(&ending)).collect();
+        match ids.as_slice() {
+            [id] => Ok((*id).to_owned()),
+            [] => Err(
+                Failure::input(format!("there is no {word} whose id ends in `{text}`"))
+                    .hint(format!("`{}` lists them", self.lister())),
+            ),
+            several => {
                 let error = format!("`{text}` is the ending of more than one {word}");
-                Err(Failure::usage(error).hint(format!("it is one of {}", all.join(", "))))
+                Err(Failure::usage(error).hint(format!("it is one of {}", several.join(", "))))
             }
         }
     }
@@ -98,4 +103,24 @@ pub(crate) fn short(id: &Value) -> &str {
     let id = id.as_str().unwrap_or_default();
     let start = id.len().saturating_sub(SHOWN);
     id.get(start..).unwrap_or(id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ending_must_be_of_one() {
+        let ids = ["run_01aa111111", "run_02bb111111", "run_03cc222222"];
+        let chosen = |text| Kind::Run.chosen(ids.into_iter(), text);
+        assert_eq!(chosen("222222").unwrap(), "run_03cc222222");
+        assert_eq!(chosen("CC222222").unwrap(), "run_03cc222222");
+        let several = chosen("111111").unwrap_err();
+        assert_eq!(
+            several.hint.as_deref(),
+            Some("it is one of run_01aa111111, run_02bb111111")
+        );
+        assert_eq!(several.exit, crate::exit::Exit::Usage);
+        assert_eq!(chosen("333333").unwrap_err().exit, crate::exit::Exit::Input);
+    }
 }

@@ -32,6 +32,18 @@ pub(crate) fn show(text: &str) -> Result<(), Failure> {
     written(anstream::stdout().lock().write_all(text.as_bytes()))
 }
 
+/// The same, for what goes on and on: whether anybody still reads.
+pub(crate) fn still_read(text: &str) -> Result<bool, Failure> {
+    let mut stdout = anstream::stdout().lock();
+    match stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush())
+    {
+        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),
+        result => written(result).map(|()| true),
+    }
+}
+
 /// Text that somebody else wrote: as it is for a program, made visible for a person.
 pub(crate) fn foreign(text: &str) -> Result<(), Failure> {
     match std::io::stdout().is_terminal() {

@@ -35,7 +35,7 @@ pub(crate) struct Table {
 }
 
 /// The least that is left of a last column.
-const LEAST: usize = 20;
+const LEAST: usize = 12;
 
 impl Table {
     /// A table with these words above its columns.

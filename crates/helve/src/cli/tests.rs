@@ -67,12 +67,12 @@ fn section(text: &mut String, command: &clap::Command, parent: &str, global: &[S
             .map(|v| format!("`{}`", v.get_name()))
             .collect();
         if !values.is_empty() {
-            let _ = write!(help, " One of {}.", values.join(", "));
+            let _ = write!(help, ". One of {}", values.join(", "));
         }
         let default = argument.get_default_values().iter();
         let default: Vec<_> = default.map(|d| d.to_string_lossy()).collect();
         if !default.is_empty() && argument.get_action().takes_values() {
-            let _ = write!(help, " By default `{}`.", default.join(" "));
+            let _ = write!(help, ". By default `{}`", default.join(" "));
         }
         let _ = writeln!(
             text,

@@ -74,17 +74,17 @@ async fn list(args: &ApprovalsArgs, client: &Client) -> Done {
 /// Approvals as a table; those that wait with the time that is left.
 pub(super) fn table(found: &[Value], pending: bool) -> Table {
     let fourth = if pending { "left" } else { "state" };
-    let mut table = Table::new(&["id", "tool", "by", fourth, "asked", "arguments"]);
+    let mut table = Table::new(&["id", "asked", fourth, "tool", "by", "arguments"]);
     for approval in found {
         table.row([
             id::short(&approval["id"]).into(),
-            Cell::styled(out::STRONG, text(&approval["tool"])),
-            shown::caller(&approval["requester"], &approval["under"]).into(),
+            when::ago(&approval["created"]).into(),
             match pending {
                 true => when::left(&approval["expires"]).into(),
                 false => shown::state(&approval["state"]),
             },
-            when::moment(&approval["created"]).into(),
+            Cell::styled(out::STRONG, text(&approval["tool"])),
+            text(&approval["requester"]).into(),
             shown::arguments(&approval["args"]).into(),
         ]);
     }

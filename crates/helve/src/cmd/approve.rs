@@ -41,10 +41,12 @@ pub(crate) async fn run(args: &ApproveArgs) -> Done {
 
 async fn approve(args: &ApproveArgs, client: &Client) -> Done {
     let approval = meant(client, args.id.as_deref(), args.yes).await?;
-    if !args.json {
+    let asks = !args.yes && out::can_ask();
+    if asks || !args.json {
         show(client, &approval).await;
     }
-    if !sure(args.yes, args.json, "Let it run?") {
+    // Where nobody can be asked, the id that was given is the answer.
+    if asks && !out::ask("Let it run?") {
         out::say("not approved; it still waits");
         return Ok(Exit::Ok);
     }
@@ -90,11 +92,6 @@ fn given(args: &ApproveArgs, approval: &Value) -> Done {
         out::json(approval)?;
     }
     Ok(Exit::Ok)
-}
-
-/// Whether to go on. Where nobody can be asked, the id that was given is the answer.
-pub(super) fn sure(yes: bool, json: bool, question: &str) -> bool {
-    yes || json || !out::can_ask() || out::ask(question)
 }
 
 /// The approval that was meant: the one that is named, or the only one that waits.

@@ -33,9 +33,9 @@ pub(crate) async fn run(args: &DenyArgs) -> Done {
 
 async fn deny(args: &DenyArgs, client: &Client) -> Done {
     let approval = approve::meant(client, args.id.as_deref(), args.yes).await?;
-    if args.id.is_none() && !args.json {
+    if args.id.is_none() && !args.yes && out::can_ask() {
         approve::show(client, &approval).await;
-        if !approve::sure(args.yes, args.json, "Refuse it?") {
+        if !out::ask("Refuse it?") {
             out::say("not refused; it still waits");
             return Ok(Exit::Ok);
         }

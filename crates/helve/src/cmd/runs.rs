@@ -69,7 +69,7 @@ async fn list(args: &RunsArgs, client: &Client) -> Done {
     for run in &runs {
         table.row([
             id::short(&run["id"]).into(),
-            when::moment(&run["created"]).into(),
+            when::ago(&run["created"]).into(),
             shown::state(&run["state"]),
             when::took(&run["started"], &run["ended"]).into(),
             Cell::styled(out::STRONG, text(&run["tool"])),

@@ -235,7 +235,7 @@ async fn list(args: &ListArgs, client: &Client) -> Done {
         table.row([
             id::short(&token["id"]).into(),
             Cell::styled(out::STRONG, text(&token["name"])),
-            shown::caller(&token["owner"], &token["under"]).into(),
+            text(&token["owner"]).into(),
             until,
             words(&token["scopes"]).into(),
             text(&token["max_risk"]).into(),

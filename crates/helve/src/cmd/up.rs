@@ -47,7 +47,7 @@ pub(crate) async fn run(args: &UpArgs) -> Done {
     open.record("hub.started").await?;
     open.state.set_running(&url)?;
     greet(&open, address, &url, &token);
-    open.tend(|synced| tell(synced));
+    open.tend(tell);
 
     let mut term = signal(SignalKind::terminate()).map_err(Failure::output)?;
     let hub = open.hub.clone();

@@ -27,7 +27,7 @@ fn asked_by_an_agent_decided_by_a_person() {
         let ran = folder.helve(&["approvals"]).ended(0);
         says(
             &ran,
-            &["mail_send  agent:agent (for user:ada)  59m", "to=\"bob\""],
+            &["59m   mail_send  agent:agent  to=\"bob\"", "to=\"bob\""],
         );
         let pending = folder.json(&["approvals", "--json"]);
         let id = pending[0]["id"].as_str().unwrap();

@@ -59,18 +59,21 @@ async fn tail(args: &TailArgs, client: &Client) -> Done {
     }
     let filter = filter(args, client).await?;
     let head = head(client).await?;
-    for entry in latest(client, &filter, head, args.number).await? {
-        show(&entry, args.json)?;
-    }
     let mut last = head;
-    while args.follow {
-        tokio::time::sleep(PAUSE).await;
-        for entry in after(client, &filter, last).await? {
+    let mut entries = latest(client, &filter, head, args.number).await?;
+    loop {
+        for entry in &entries {
             last = entry["seq"].as_u64().unwrap_or(last).max(last);
-            show(&entry, args.json)?;
+            if !out::still_read(&line(entry, args.json))? {
+                return Ok(Exit::Ok);
+            }
         }
+        if !args.follow {
+            return Ok(Exit::Ok);
+        }
+        tokio::time::sleep(PAUSE).await;
+        entries = after(client, &filter, last).await?;
     }
-    Ok(Exit::Ok)
 }
 
 async fn filter(args: &TailArgs, client: &Client) -> Result<String, Failure> {
@@ -149,9 +152,9 @@ async fn after(client: &Client, filter: &str, start: u64) -> Result<Vec<Value>, 
     }
 }
 
-fn show(entry: &Value, json: bool) -> Result<(), Failure> {
+fn line(entry: &Value, json: bool) -> String {
     if json {
-        return out::data(&format!("{entry}\n"));
+        return format!("{entry}\n");
     }
     let record = &entry["record"];
     let resource = match text(&record["resource"]) {
@@ -174,7 +177,7 @@ fn show(entry: &Value, json: bool) -> Result<(), Failure> {
         None => details,
     };
     let line = format!("{line}  {}", out::styled(out::DIM, details));
-    out::show(&format!("{}\n", line.trim_end()))
+    format!("{}\n", line.trim_end())
 }
 
 /// What a reader looks for first; `--json` has all of it.

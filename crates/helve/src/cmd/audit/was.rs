@@ -56,8 +56,8 @@ async fn was(args: &WasArgs, client: &Client, value: &str) -> Done {
         .find(|args| args.is_object())
         .ok_or_else(|| Failure::input("the record has no arguments of that run"))?;
     let name = out::visible(&args.argument);
-    let steps = args.argument.split('.');
-    let found = steps.fold(Some(recorded), |at, step| at?.get(step));
+    let mut steps = args.argument.split('.');
+    let found = steps.try_fold(recorded, |at, step| at.get(step));
     // A name may have dots of its own.
     let found = recorded.get(&args.argument).or(found);
     let Some(found) = found else {
