@@ -51,11 +51,16 @@ pub struct TooSmall {
     pub tools: usize,
 }
 
-/// The catalog of the enabled tools, as full as the budget allows.
+/// The catalog of the tools that are enabled by definition, as full as the budget allows.
 pub fn catalog(defs: &[&ToolDef], budget: usize) -> Result<Catalog, TooSmall> {
     let shown: Vec<&ToolDef> = defs.iter().copied().filter(|d| d.enabled).collect();
+    catalog_of(&shown, budget)
+}
+
+/// The same for tools that somebody else found enabled.
+pub fn catalog_of(shown: &[&ToolDef], budget: usize) -> Result<Catalog, TooSmall> {
     let mut groups: BTreeMap<String, Vec<&ToolDef>> = BTreeMap::new();
-    for def in &shown {
+    for def in shown {
         groups.entry(group_of(def)).or_default().push(def);
     }
     for tools in groups.values_mut() {

@@ -413,7 +413,7 @@ impl Kernel {
             .filter(|e| e.enabled)
             .map(|e| &*e.def)
             .collect();
-        helve_core::catalog::catalog(&enabled, budget)
+        helve_core::catalog::catalog_of(&enabled, budget)
     }
 
     /// The rules that hold now.

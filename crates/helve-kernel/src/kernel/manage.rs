@@ -462,8 +462,11 @@ fn number(def: &ToolDef, history: &[Version], strict: bool) -> Result<semver::Ve
         .with_hint("raise `version`, or leave it out to get the next one")),
         (_, None) => Ok(semver::Version::new(1, 0, 0)),
         (_, Some(latest)) => {
-            let next = semver::Version::new(latest.major, latest.minor, latest.patch + 1);
-            Ok(next)
+            let patch = latest.patch.checked_add(1).ok_or_else(|| {
+                ToolError::conflict(format!("there is no version after `{latest}`"))
+                    .with_hint("say the next one in `version`")
+            })?;
+            Ok(semver::Version::new(latest.major, latest.minor, patch))
         }
     }
 }

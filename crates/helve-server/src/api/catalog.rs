@@ -1,10 +1,8 @@
 //! `/catalog` and `/policy`: what an agent sees, and what the rules say.
 
-use std::borrow::Cow;
-
 use axum::extract::State;
 use helve_core::ToolDef;
-use helve_core::catalog::catalog;
+use helve_core::catalog::catalog_of;
 use helve_core::policy::{self, Call};
 use helve_kernel::Permission;
 use serde_json::{Map, Value, json};
@@ -26,20 +24,13 @@ pub(crate) async fn show(State(hub): State<Hub>, Caller(who): Caller, query: Que
     };
     let budget = query.read("budget", "a number of tokens, at most a million", within)?;
     let tools = hub.kernel().tools();
-    let enabled: Vec<Cow<'_, ToolDef>> = tools
+    // Enabled is what the registry says: the definition may have been written disabled.
+    let shown: Vec<&ToolDef> = tools
         .iter()
         .filter(|e| e.enabled && who.reaches(e.def.name.as_str()))
-        .map(|e| match e.def.enabled {
-            true => Cow::Borrowed(&*e.def),
-            // Disabled where it was written, enabled since.
-            false => Cow::Owned(ToolDef {
-                enabled: true,
-                ..ToolDef::clone(&e.def)
-            }),
-        })
+        .map(|e| &*e.def)
         .collect();
-    let shown: Vec<&ToolDef> = enabled.iter().map(|def| &**def).collect();
-    let made = catalog(&shown, budget.unwrap_or(BUDGET));
+    let made = catalog_of(&shown, budget.unwrap_or(BUDGET));
     ok(&json!(made.map_err(|e| Problem::invalid(e.to_string()))?))
 }
 
