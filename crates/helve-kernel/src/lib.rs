@@ -22,6 +22,107 @@
 //! # Ok::<(), helve_kernel::ToolsetError>(())
 //! ```
 //!
+//! A [`Kernel`] takes tools and calls, and every call takes the one path: name,
+//! arguments, paths, permission, policy, approval, filters, record, run, record. What
+//! comes back is an [`Answer`], in the one shape that every front door shows:
+//!
+//! ```
+//! use helve_kernel::{Call, Kernel, Principal, tool, toolset};
+//! use serde_json::json;
+//!
+//! /// Adds two numbers. Use it for sums.
+//! #[tool(group = "math", risk = "read", idempotent)]
+//! async fn add(
+//!     /// The first.
+//!     a: i64,
+//!     /// The second.
+//!     b: i64,
+//! ) -> i64 {
+//!     a + b
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let kernel = Kernel::new()?;
+//! kernel.add_toolset(toolset! { name: "math", tools: [add] }?)?;
+//!
+//! let me = Principal::person("ann");
+//! // `"3"` can only mean 3: it is repaired, and the answer says so.
+//! let answer = kernel.call(Call::new(me, "math_add", json!({"a": 2, "b": "3"}))).await;
+//! println!("{:#}", answer.to_value());
+//! assert_eq!(answer.result, Ok(json!(5)));
+//! assert_eq!(answer.meta.coerced[0].argument, "/b");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A tool can also be a closure over whatever it needs, a [`Filter`] goes around every
+//! call, and calls that are made together run beside each other and fold what they
+//! write into one context:
+//!
+//! ```
+//! use std::sync::Arc;
+//! use std::sync::atomic::{AtomicI64, Ordering};
+//!
+//! use helve_kernel::helve_core::def::Risk;
+//! use helve_kernel::{
+//!     Call, Ctx, Filter, Kernel, Next, Passing, Principal, Reply, Tool, ToolDef, ToolError,
+//!     ToolName,
+//! };
+//! use serde_json::json;
+//!
+//! /// Lets nothing run on a holiday.
+//! struct Holidays(Vec<&'static str>);
+//!
+//! #[async_trait::async_trait]
+//! impl Filter for Holidays {
+//!     fn name(&self) -> &str {
+//!         "holidays"
+//!     }
+//!
+//!     async fn around(&self, call: Passing, next: Next<'_>) -> Result<Reply, ToolError> {
+//!         let day = call.ctx.get("day").and_then(|d| d.as_str());
+//!         if day.is_some_and(|day| self.0.contains(&day)) {
+//!             return Err(ToolError::denied("nothing runs on a holiday"));
+//!         }
+//!         next.run(call).await
+//!     }
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let kernel = Kernel::builder()
+//!     .filter(Arc::new(Holidays(vec!["sunday"])))
+//!     .open()
+//!     .await?;
+//!
+//! let mut def = ToolDef::new(ToolName::new("ticket_draw")?, "Draws a number. Use it to queue.");
+//! def.risk = Some(Risk::ExecLow);
+//! let last = Arc::new(AtomicI64::new(0));
+//! kernel.add_tool(Tool::new(def, move |ctx: Ctx, _args| {
+//!     let last = last.clone();
+//!     async move {
+//!         let number = last.fetch_add(1, Ordering::SeqCst) + 1;
+//!         let who = ctx.principal().unwrap_or("nobody").to_owned();
+//!         // What is written here stands in the context of the next calls.
+//!         Ok(Reply::new(number).write(format!("ticket of {who}"), number))
+//!     }
+//! }))?;
+//!
+//! let draw = |who: &str| Call::new(Principal::person(who), "ticket_draw", json!({}));
+//! let monday = Ctx::builder().set("day", "monday").build();
+//! let batch = kernel.call_all(&monday, vec![draw("ann"), draw("bob")]).await;
+//! assert!(batch.answers.iter().all(|answer| answer.is_ok()));
+//! let ctx = batch.ctx?;
+//! assert!(ctx.get("ticket of ann").is_some() && ctx.get("ticket of bob").is_some());
+//!
+//! let sunday = Ctx::builder().set("day", "sunday").build();
+//! let answer = kernel.call(draw("ann").ctx(sunday)).await;
+//! assert_eq!(answer.text(), "denied: nothing runs on a holiday");
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! Nothing here holds SQL, speaks HTTP or starts a process.
 
 // Generated code names this crate by its path, in its own tests too.

@@ -163,3 +163,52 @@ proptest! {
         prop_assert_eq!(redact(&redacted, &secrets), redacted.as_ref());
     }
 }
+
+fn in_pieces(pieces: &[&[u8]], secrets: &[&str]) -> String {
+    let secrets: Vec<String> = secrets.iter().map(|s| (*s).to_owned()).collect();
+    let mut redactor = Redactor::new(&secrets);
+    let mut out = Vec::new();
+    for piece in pieces {
+        out.extend(redactor.push(piece.to_vec()));
+    }
+    out.extend(redactor.finish());
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn a_secret_in_pieces_is_found() {
+    let cut = "hünter".as_bytes();
+    for (pieces, secrets, shown) in [
+        (&[&b"a hunter2 b"[..]][..], &["hunter2"][..], "a [secret] b"),
+        (&[b"a hun", b"ter2 b"], &["hunter2"], "a [secret] b"),
+        (
+            &[b"h", b"u", b"n", b"t", b"e", b"r", b"2"],
+            &["hunter2"],
+            "[secret]",
+        ),
+        // What only looked like one is shown in the end.
+        (&[b"a hun", b"dred"], &["hunter2"], "a hundred"),
+        (&[b"a hun"], &["hunter2"], "a hun"),
+        // One may begin in another.
+        (&[b"abcd", b"xy"], &["abcd", "cdxyz"], "[secret]xy"),
+        (&[b"abcd", b"xyz!"], &["abcd", "cdxyz"], "[secret]!"),
+        (&[b"aaa", b"aaa"], &["aaaa"], "[secret]"),
+        // A character may be cut, and what is no text is none.
+        (&[&cut[..2], &cut[2..]], &["hünter"], "[secret]"),
+        (
+            &[b"\xff\xfe hun", b"ter2"],
+            &["hunter2"],
+            "\u{fffd}\u{fffd} [secret]",
+        ),
+        (&[b"one ", b"two"], &[], "one two"),
+    ] {
+        assert_eq!(in_pieces(pieces, secrets), shown, "{pieces:?}");
+    }
+}
+
+#[test]
+fn without_secrets_bytes_stay_as_they_are() {
+    let mut redactor = Redactor::new(&[]);
+    assert_eq!(redactor.push(vec![0xff, 0xc3]), [0xff, 0xc3]);
+    assert!(redactor.finish().is_empty());
+}

@@ -27,7 +27,7 @@ pub(super) enum Doer<'d> {
     /// A function; all that it needs is the call.
     Handler(&'d Handler),
     /// An executor, with leave to run.
-    Executor(&'d dyn Executor, Permit),
+    Executor(&'d dyn Executor, &'d Permit),
 }
 
 impl Kernel {

@@ -240,8 +240,10 @@ impl Execution {
             root: inner.root.clone(),
         };
         let tool = async {
+            // With the permit goes the last writer, and the keeper of the output ends.
+            let permit = permit;
             let executor = self.kernel.executor_of(&ready.entry)?;
-            self.attempts(ready, &Doer::Executor(executor, permit))
+            self.attempts(ready, &Doer::Executor(executor, &permit))
                 .await
         };
         // Both in this task: what was written is kept before the end is recorded.

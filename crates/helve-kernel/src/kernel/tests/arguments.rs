@@ -69,7 +69,7 @@ async fn what_is_wrong_is_refused_by_name() {
         "[".repeat(100_000),
         "]".repeat(100_000)
     );
-    let nested = (0..100).fold(json!(1), |inner, _| json!([inner]));
+    let nested = |levels| (0..levels).fold(json!(1), |inner, _| json!([inner]));
     for (args, says) in [
         (json!(r#"{"n": 1"#), "cut off at character 7"),
         (json!(r#"{"text": "abc"#), "cut off"),
@@ -82,7 +82,8 @@ async fn what_is_wrong_is_refused_by_name() {
             "argument `N` is not known; did you mean `n`?",
         ),
         (json!({"n": 1, "x": {"y": 2}}), "argument `x` is not known"),
-        (json!({"text": nested}), "argument `text`"),
+        (json!({"text": nested(40)}), "argument `text`"),
+        (json!({"text": nested(100)}), "nest 101 levels deep"),
         (json!(deep), "the arguments are not JSON"),
         (json!(r#"{"n": 1, "n": 2}"#), "not JSON"),
     ] {
