@@ -139,6 +139,11 @@ impl Open {
         recorded.map_err(|e| Failure::output(&e))
     }
 
+    /// Signs the record as it stands.
+    pub(crate) async fn sign(&self) -> Result<(), Failure> {
+        self.checkpoints.sign(self.kernel()).await
+    }
+
     /// Ends what runs, signs the record, lets go of the store.
     pub(crate) async fn close(self) -> Result<(), Failure> {
         self.hub.close();
@@ -146,7 +151,7 @@ impl Open {
         self.closing.cancel();
         self.tasks.close();
         self.tasks.wait().await;
-        let signed = self.checkpoints.sign(self.kernel()).await;
+        let signed = self.sign().await;
         self.store.close().await;
         signed
     }

@@ -1,7 +1,8 @@
 //! Whether a principal may call a tool at all, and what the rules say.
 
+use helve_core::args;
 use helve_core::def::Risk;
-use helve_core::policy::{Call, Decision, Effect};
+use helve_core::policy::{Call, Decision, Effect, Explanation};
 use serde_json::{Map, Value};
 
 use super::{Kernel, paths};
@@ -50,6 +51,42 @@ impl Kernel {
         };
         let relative = paths::from_root(&self.inner.root, &entry.def, resolved);
         strictest(decide(&relative), decide(resolved))
+    }
+}
+
+impl Kernel {
+    /// What the rules say of a call, and which of them do not match it and why. The
+    /// arguments are made ready as those of a call are, as far as they go: an operator
+    /// may ask about a part of them.
+    pub fn explain(
+        &self,
+        principal: &str,
+        tool: &str,
+        args: &Map<String, Value>,
+    ) -> Result<Explanation, ToolError> {
+        let entry = self.resolve(tool)?;
+        let raw = Value::Object(args.clone());
+        let prepared = args::prepare(&raw, &entry.def.input_schema, &entry.input);
+        let args = prepared.map_or_else(|_| args.clone(), |p| p.args);
+        let policy = self.policy();
+        let explain = |args: &Map<String, Value>| {
+            policy.explain(&Call {
+                tool: entry.def.name.as_str(),
+                risk: entry.def.risk,
+                principal,
+                args,
+            })
+        };
+        let Ok(Some(resolved)) = self.resolve_paths(&entry, &args) else {
+            return Ok(explain(&args));
+        };
+        let relative = explain(&paths::from_root(&self.inner.root, &entry.def, &resolved));
+        let absolute = explain(&resolved);
+        let decided = strictest(relative.decision.clone(), absolute.decision.clone());
+        Ok(match decided == relative.decision {
+            true => relative,
+            false => absolute,
+        })
     }
 }
 

@@ -14,7 +14,7 @@ use super::approve::broken;
 use super::{CODE, Kernel, read, recover, write};
 use crate::registry::version_hash;
 use crate::store::{Registered, Version};
-use crate::{Change, Entry, Permission, Principal, PrincipalKind, ToolDef, ToolError};
+use crate::{Change, Entry, ErrorKind, Permission, Principal, PrincipalKind, ToolDef, ToolError};
 
 /// How a definition is put into the registry.
 #[derive(Debug, Clone)]
@@ -66,20 +66,15 @@ impl Kernel {
         }
 
         let mut def = new.def;
-        if let Some(before) = &before {
-            let wanted = def.version.clone();
-            def.version = Some(before.version.clone());
-            let same = version_hash(&def.to_value(), fingerprint.as_ref()) == before.hash
-                && wanted.as_ref().is_none_or(|v| *v == before.version);
-            if same {
-                let entry = before.clone();
-                return Ok(Outcome {
-                    entry,
-                    changed: false,
-                    warnings,
-                });
-            }
-            def.version = wanted;
+        if let Some(before) = &before
+            && is_known(&def, fingerprint.as_ref(), before, &history, &new.source)
+        {
+            let entry = before.clone();
+            return Ok(Outcome {
+                entry,
+                changed: false,
+                warnings,
+            });
         }
         let version = number(&def, &history, new.source == API)?;
         def.version = Some(version.clone());
@@ -370,7 +365,14 @@ impl Kernel {
             return Ok(None);
         };
         match self.inner.executors.get(&executor.kind) {
-            Some(runs) => runs.inspect(def).await,
+            // What is missing here is wrong with the definition, as far as its author can tell.
+            Some(runs) => runs.inspect(def).await.map_err(|e| match e.kind {
+                ErrorKind::Dependency => ToolError {
+                    kind: ErrorKind::Validation,
+                    ..e
+                },
+                _ => e,
+            }),
             None => {
                 let kind = executor.kind.as_str();
                 warnings.push(format!(
@@ -447,6 +449,33 @@ fn linted(def: &ToolDef) -> Result<Vec<String>, ToolError> {
     Ok(told
         .map(|i| format!("{} [{}]", i.message, i.rule.code))
         .collect())
+}
+
+/// Whether a definition says nothing new: it is the current version, or it stands in
+/// a file that says what it said last. A tool that was rolled back stays so until its
+/// file is edited.
+fn is_known(
+    def: &ToolDef,
+    fingerprint: Option<&Value>,
+    current: &Entry,
+    history: &[Version],
+    source: &str,
+) -> bool {
+    let from_file = source != API;
+    let newest = history.last().filter(|_| from_file);
+    let known = std::iter::once((&current.version, current.hash))
+        .chain(newest.map(|v| (&v.version, v.hash)));
+    // A file keeps the number that its author wrote, whatever it was registered as.
+    let stale = |v: &semver::Version| from_file && history.iter().any(|h| h.version == *v);
+    known.into_iter().any(|(version, hash)| {
+        let mut same = def.clone();
+        same.version = Some(version.clone());
+        let named = def
+            .version
+            .as_ref()
+            .is_none_or(|v| v == version || stale(v));
+        named && version_hash(&same.to_value(), fingerprint) == hash
+    })
 }
 
 /// The number of a new version: what the definition says, or the next one.

@@ -3,7 +3,7 @@
 use axum::extract::State;
 use helve_core::ToolDef;
 use helve_core::catalog::catalog_of;
-use helve_core::policy::{self, Call};
+use helve_core::policy;
 use helve_kernel::Permission;
 use serde_json::{Map, Value, json};
 
@@ -77,12 +77,7 @@ pub(crate) async fn explain(State(hub): State<Hub>, Caller(who): Caller, body: B
         // What others may do is nobody's business who may not read the record.
         who.require(Permission::AuditRead)?;
     }
-    let explained = hub.kernel().policy().explain(&Call {
-        tool: entry.def.name.as_str(),
-        risk: entry.def.risk,
-        principal: &principal,
-        args,
-    });
+    let explained = hub.kernel().explain(&principal, &tool, args)?;
     let decision = &explained.decision;
     let rules = explained.rules.iter().map(|r| {
         json!({

@@ -45,6 +45,7 @@ pub(crate) async fn run(args: &UpArgs) -> Done {
     let url = format!("http://{}", shown(address));
     let token = open.agent_token().await?;
     open.record("hub.started").await?;
+    open.sign().await?;
     open.state.set_running(&url)?;
     greet(&open, address, &url, &token);
     open.tend(tell);

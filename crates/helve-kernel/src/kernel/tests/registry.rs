@@ -60,7 +60,7 @@ async fn every_change_is_a_version() {
             vec![(Some("2.0.0"), "a"), (Some("1.5.0"), "b"), (None, "c")],
             vec!["2.0.0", "1.5.0", "2.0.1"],
         ),
-        (vec![(None, "missing")], vec!["dependency"]),
+        (vec![(None, "missing")], vec!["validation"]),
     ] {
         assert_eq!(numbers(&steps).await, told, "{steps:?}");
     }
@@ -405,4 +405,31 @@ async fn a_call_that_runs_keeps_its_version() {
     hub.register(versioned(None, "other")).await.unwrap();
     hub.executor.gate.open();
     assert_eq!(calling.await.unwrap().meta.version.unwrap(), "1.0.0");
+}
+
+/// A file keeps its number while its content changes; each change is a version, and
+/// looking at it again is none.
+#[tokio::test]
+async fn a_file_that_is_looked_at_again_changes_nothing() {
+    let hub = Hub::new().await;
+    let look = async |number: Option<&str>, command: &str| {
+        let mut new = registration(versioned(number, command));
+        new.source = "tools/a/tool.toml".to_owned();
+        new.replace = true;
+        let outcome = hub.kernel.register(&ann(), new).await.unwrap();
+        (outcome.changed, outcome.entry.version.to_string())
+    };
+    let told = |changed: bool, version: &str| (changed, version.to_owned());
+    assert_eq!(look(Some("1.0.0"), "a").await, told(true, "1.0.0"));
+    assert_eq!(look(Some("1.0.0"), "b").await, told(true, "1.0.1"));
+    assert_eq!(look(Some("1.0.0"), "b").await, told(false, "1.0.1"));
+    // Rolled back, it stays so until the file says something else.
+    let first = Version::new(1, 0, 0);
+    hub.kernel
+        .roll_back(&ann(), "a_tool", &first, None)
+        .await
+        .unwrap();
+    assert_eq!(look(Some("1.0.0"), "b").await, told(false, "1.0.0"));
+    assert_eq!(look(Some("1.0.0"), "c").await, told(true, "1.0.2"));
+    assert_eq!(look(Some("2.0.0"), "c").await, told(true, "2.0.0"));
 }
