@@ -14,7 +14,7 @@ mod memory;
 
 use async_trait::async_trait;
 use helve_core::audit::{Entry, Hash, Head};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::approval::{Approval, ApprovalState, Decision, Notice};
 use crate::run::{Chunk, Run, RunState};
@@ -67,17 +67,16 @@ pub struct Record {
 
 impl Record {
     /// The value that goes into the chain.
-    pub fn to_value(&self) -> Value {
-        let mut value = json!({
-            "at": self.at.to_string(),
-            "event": self.event,
-            "actor": self.actor,
-            "resource": self.resource,
-        });
+    pub fn into_value(self) -> Value {
+        let mut map = Map::with_capacity(5);
+        map.insert("at".to_owned(), self.at.to_string().into());
+        map.insert("event".to_owned(), self.event.into());
+        map.insert("actor".to_owned(), self.actor.into());
+        map.insert("resource".to_owned(), self.resource.into());
         if !self.details.is_empty() {
-            value["details"] = Value::Object(self.details.clone());
+            map.insert("details".to_owned(), Value::Object(self.details));
         }
-        value
+        Value::Object(map)
     }
 }
 

@@ -25,6 +25,10 @@ mod workspace;
 
 use std::process::ExitCode;
 
+/// Calls are many small allocations on several threads.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 use clap::Parser;
 
 /// Runs a command that talks to a hub.

@@ -25,15 +25,17 @@ pub(super) struct Line {
 
 impl Line {
     pub(super) fn new(record: Record) -> Result<Self, Failure> {
-        let value = record.to_value();
+        let (at, event) = (record.at.0, record.event);
+        let (actor, resource) = (record.actor.clone(), record.resource.clone());
+        let value = record.into_value();
         shallow(&value)?;
         let text =
             String::from_utf8(canonical(&value)?).map_err(|e| Failure::Refused(e.to_string()))?;
         Ok(Self {
-            at: record.at.0,
-            event: record.event,
-            actor: record.actor,
-            resource: record.resource,
+            at,
+            event,
+            actor,
+            resource,
             text,
         })
     }

@@ -21,7 +21,7 @@ pub async fn an_entry_holds_the_whole_record(store: Kept) {
     }
     let entries = whole(&store).await;
     let records: Vec<_> = entries.iter().map(|e| e.record.clone()).collect();
-    assert_eq!(records, [full.to_value(), bare.to_value()]);
+    assert_eq!(records, [full.into_value(), bare.into_value()]);
     assert_eq!(records[0]["at"], "2023-11-14T22:13:20.123Z");
     let head = store.audit_head().await.unwrap();
     assert_eq!((head.seq, head.hash), (2, entries[1].hash));

@@ -44,7 +44,7 @@ impl Default for Chain {
 
 impl Chain {
     pub(super) fn append(&mut self, record: &Record) -> Result<(), StoreError> {
-        let (entry, head) = self.head.append(record.to_value()).map_err(|e| {
+        let (entry, head) = self.head.append(record.clone().into_value()).map_err(|e| {
             StoreError::Unwritable(format!("the record of `{}`: {e}", record.event))
         })?;
         if let Some(entries) = &mut self.entries {
