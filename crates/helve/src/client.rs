@@ -67,8 +67,17 @@ impl Client {
         let state = State::of(&root);
         let named = target.url.clone().or_else(env::url);
         if let Some(url) = named {
-            let token = token(target, &state)?.ok_or_else(|| {
-                Failure::usage("a hub elsewhere needs a token").hint("set `HELVE_TOKEN`")
+            // The terminal's token is for the hub of this workspace and for no other.
+            let own = state
+                .running()
+                .is_some_and(|running| running == url.trim_end_matches('/'));
+            let token = match own || target.acting.is_some() {
+                true => token(target, &state)?,
+                false => env::token(),
+            };
+            let token = token.ok_or_else(|| {
+                Failure::usage("a hub elsewhere needs a token of its own")
+                    .hint("set `HELVE_TOKEN`, or name a saved one with `--as`")
             })?;
             return Self::http(&url, token);
         }

@@ -31,7 +31,7 @@ pub(crate) struct Config {
 }
 
 /// Where the hub listens, and how much it takes.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Server {
     /// The address and port [default: `127.0.0.1:7717`].
@@ -47,7 +47,7 @@ pub(crate) struct Server {
 }
 
 /// How people are asked.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Approvals {
     /// How long a question stays open, like `1h` [default: `1h`].
@@ -64,22 +64,27 @@ pub(crate) struct Approvals {
 pub(crate) const LISTEN: &str = "127.0.0.1:7717";
 
 impl Config {
-    /// Reads the workspace's file over the user's, under the environment.
+    /// Reads the workspace's file over the user's, under the environment. What the
+    /// user forbids stays forbidden: rules of both hold, and of approvers the user's.
     pub(crate) fn load(root: &Path) -> Result<Self, Failure> {
         let mut value = Value::Object(serde_json::Map::new());
         let users = env::config_home().map(|home| home.join("helve").join("config.toml"));
+        let mut rules = Vec::new();
+        let mut approvers = None;
         for path in users.into_iter().chain([root.join("helve.toml")]) {
             if let Some(found) = load::toml_file(&path)? {
                 // Each file must be sound by itself, so that an error names the right one.
-                read(&found).map_err(|problem| wrong(&path, &problem))?;
+                let alone = read(&found).map_err(|problem| wrong(&path, &problem))?;
+                alone.policy().map_err(|problem| wrong(&path, &problem))?;
+                rules.extend(alone.policy);
+                approvers = approvers.or(alone.approvals.approvers);
                 merge(&mut value, found);
             }
         }
         let mut config = read(&value).map_err(|problem| wrong(root, &problem))?;
         config.server.listen = env::listen().or(config.server.listen);
-        config
-            .policy()
-            .map_err(|problem| wrong(&root.join("helve.toml"), &problem))?;
+        config.policy = rules;
+        config.approvals.approvers = approvers;
         Ok(config)
     }
 

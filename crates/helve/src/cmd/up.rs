@@ -130,10 +130,7 @@ fn greet(open: &Open, address: SocketAddr, url: &str, token: &str) {
 fn rules(open: &Open) -> String {
     match open.kernel().policy().rules().len() {
         0 => "the default: read and exec_low run, exec_high and write ask".to_owned(),
-        n => format!(
-            "{} in helve.toml, then the default by risk",
-            out::count(n, "rule")
-        ),
+        n => format!("{}, then the default by risk", out::count(n, "rule")),
     }
 }
 

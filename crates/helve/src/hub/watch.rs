@@ -1,6 +1,7 @@
 //! Hot reload: the tool folders and `helve.toml`, watched.
 
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use helve_kernel::Kernel;
@@ -24,9 +25,19 @@ pub(crate) async fn watch(
     told: impl Fn(&Synced) + Send + Sync,
 ) {
     let (sender, mut receiver) = mpsc::channel(1);
+    let watched: Arc<Mutex<Vec<PathBuf>>> = Arc::default();
+    let (ours, toml) = (watched.clone(), root.join("helve.toml"));
     let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-        let looked = event.is_ok_and(|e| e.kind.is_access());
-        if !looked {
+        let matters = event.map_or(true, |event| {
+            let folders = ours.lock().unwrap_or_else(PoisonError::into_inner);
+            let concerns = |path: &PathBuf| {
+                // A folder that is not there yet begins with one that appears.
+                let near = |f: &PathBuf| path.starts_with(f) || f.starts_with(path);
+                *path == toml || folders.iter().any(near)
+            };
+            !event.kind.is_access() && event.paths.iter().any(concerns)
+        });
+        if matters {
             // One that waits is enough.
             let _ = sender.try_send(());
         }
@@ -38,6 +49,7 @@ pub(crate) async fn watch(
         return;
     };
     let place = |watcher: &mut notify::RecommendedWatcher, config: &Config| {
+        *watched.lock().unwrap_or_else(PoisonError::into_inner) = config.tools(&root);
         // Folders that are not there yet appear in the workspace itself.
         let _ = watcher.watch(&root, RecursiveMode::NonRecursive);
         for folder in config.tools(&root) {
@@ -47,6 +59,7 @@ pub(crate) async fn watch(
         }
     };
     place(&mut watcher, &config);
+    let mut known: Vec<String> = Vec::new();
     loop {
         tokio::select! {
             Some(()) = receiver.recv() => {}
@@ -58,6 +71,11 @@ pub(crate) async fn watch(
                 if new.policy != config.policy {
                     told(&new_policy(&kernel, &new).await);
                 }
+                if (&new.approvals, &new.server) != (&config.approvals, &config.server) {
+                    told(&problem(
+                        "`[approvals]` and `[server]` count from the next start on",
+                    ));
+                }
                 config = new;
             }
             Err(failure) => told(&problem(&format!(
@@ -67,8 +85,19 @@ pub(crate) async fn watch(
         }
         place(&mut watcher, &config);
         match tools::sync(&kernel, &root, &config).await {
-            Ok(synced) if synced.is_empty() => {}
-            Ok(synced) => told(&synced),
+            Ok(mut synced) => {
+                // What is wrong is told once, not whenever something else changes.
+                let problems = std::mem::take(&mut synced.problems);
+                synced.problems = problems
+                    .iter()
+                    .filter(|p| !known.contains(p))
+                    .cloned()
+                    .collect();
+                known = problems;
+                if !synced.is_empty() {
+                    told(&synced);
+                }
+            }
             Err(failure) => told(&problem(&format!("{:#}", failure.error))),
         }
     }

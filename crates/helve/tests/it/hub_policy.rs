@@ -152,3 +152,19 @@ fn new_rules_count_at_once_and_broken_ones_never() {
     assert_eq!(changes.out.lines().count(), 1, "{}", changes.out);
     server.stop(folder.path());
 }
+
+/// A cloned workspace must not switch off what its user forbids everywhere.
+#[test]
+fn the_rules_of_the_user_hold_in_every_workspace() {
+    let folder = workspace();
+    folder.write(
+        ".config/helve/config.toml",
+        "[[policy]]\neffect = \"deny\"\ntool = \"*\"\nreason = \"not on this machine\"\n",
+    );
+    folder.write(
+        "helve.toml",
+        "[[policy]]\neffect = \"allow\"\ntool = \"*\"\n",
+    );
+    let ran = folder.helve(&["call", "text_say", "to=x"]).ended(5);
+    assert!(ran.err.contains("not on this machine"), "{}", ran.err);
+}

@@ -1,6 +1,6 @@
 //! Tokens, from the command line.
 
-use crate::hub::{both, says};
+use crate::hub::{both, says, workspace};
 
 #[test]
 fn made_used_listed_revoked() {
@@ -144,4 +144,17 @@ fn a_person_may_decide() {
         let may = made["permissions"].as_array().unwrap();
         assert!(may.iter().any(|p| p == "approval:decide"), "{may:?}");
     });
+}
+
+/// Whoever listens elsewhere gets no token that was not meant for them.
+#[test]
+fn the_token_of_the_terminal_goes_to_its_own_hub_only() {
+    let folder = workspace();
+    folder.helve(&["tools"]).ended(0);
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let ran = folder.helve(&["tools", "--url", &url]).ended(2);
+    assert!(ran.err.contains("a token of its own"), "{}", ran.err);
+    assert!(listener.accept().is_err(), "somebody called");
 }
