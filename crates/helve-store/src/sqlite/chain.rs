@@ -59,9 +59,36 @@ impl Tx<'_> {
                 line.text
             ],
         )?;
+        self.begin_minute(line.at.div_euclid(MINUTE), head.seq)?;
         self.head = head;
         Ok(())
     }
+
+    /// Remembers where a minute begins; the first to say so is right.
+    fn begin_minute(&mut self, minute: i64, seq: u64) -> Result<(), Failure> {
+        if self.minute == Some(minute) {
+            return Ok(());
+        }
+        let sql = "INSERT OR IGNORE INTO audit_minutes (minute, first) VALUES (?1, ?2)";
+        let mut statement = self.conn.prepare_cached(sql)?;
+        statement.execute(params![minute, number(seq)])?;
+        self.minute = Some(minute);
+        Ok(())
+    }
+}
+
+/// In milliseconds.
+const MINUTE: i64 = 60_000;
+
+/// The number before the first entry that can be of that time or later; `None` if
+/// there is none.
+fn before(conn: &Connection, since: i64) -> Result<Option<i64>, Failure> {
+    let sql = "SELECT min(first) AS first FROM audit_minutes WHERE minute >= ?1";
+    let first = row::row(conn, sql, params![since.div_euclid(MINUTE)], |row| {
+        let first: Option<i64> = row.get("first")?;
+        Ok(first)
+    })?;
+    Ok(first.flatten().map(|first| first - 1))
 }
 
 pub(super) fn entries(
@@ -69,8 +96,15 @@ pub(super) fn entries(
     filter: AuditFilter,
     limit: usize,
 ) -> Result<Vec<Entry>, Failure> {
+    let mut after = number(filter.after);
+    if let Some(since) = filter.since {
+        match before(conn, since.0)? {
+            Some(before) => after = after.max(before),
+            None => return Ok(Vec::new()),
+        }
+    }
     Query::new("SELECT seq, hash, record FROM audit")
-        .and("seq > ?", Some(number(filter.after)))
+        .and("seq > ?", Some(after))
         .and("resource = ?", filter.resource)
         .and("actor = ?", filter.actor)
         .and("event = ?", filter.event)

@@ -104,13 +104,12 @@ pub(super) fn step(
     answer: Option<&str>,
     line: &Line,
 ) -> Result<bool, Failure> {
-    let sql = "SELECT n, state, approval FROM runs WHERE id = ?1";
+    let sql = "SELECT state, approval FROM runs WHERE id = ?1";
     let found = row::row(tx.conn, sql, params![step.run.as_str()], |row| {
-        let n: i64 = row.get("n")?;
         let approval: Option<String> = row.get("approval")?;
-        Ok((n, word(row, "state", RunState::parse)?, approval))
+        Ok((word(row, "state", RunState::parse)?, approval))
     })?;
-    let Some((n, _, approval)) = found.filter(|(_, state, _)| step.from.contains(state)) else {
+    let Some((_, approval)) = found.filter(|(state, _)| step.from.contains(state)) else {
         return Ok(false);
     };
     change(
@@ -118,9 +117,9 @@ pub(super) fn step(
         "UPDATE runs SET state = ?2, open = ?3,
              started = coalesce(started, ?4), ended = coalesce(ended, ?5),
              exit_code = coalesce(?6, exit_code), answer = coalesce(?7, answer)
-         WHERE n = ?1",
+         WHERE id = ?1",
         params![
-            n,
+            step.run.as_str(),
             step.to.as_str(),
             !step.to.is_over(),
             (step.to == RunState::Running).then_some(step.at.0),

@@ -54,8 +54,7 @@ const FIRST: &str = "
     ) STRICT, WITHOUT ROWID;
 
     CREATE TABLE runs (
-        n INTEGER PRIMARY KEY,
-        id TEXT NOT NULL UNIQUE,
+        id TEXT PRIMARY KEY,
         tool TEXT NOT NULL,
         version TEXT NOT NULL,
         version_hash BLOB NOT NULL,
@@ -71,7 +70,7 @@ const FIRST: &str = "
         exit_code INTEGER,
         args TEXT NOT NULL,
         answer TEXT
-    ) STRICT;
+    ) STRICT, WITHOUT ROWID;
     -- Small, however many runs there were: what a hub looks for when it starts.
     -- A list of states in its condition would be built anew for every row.
     CREATE INDEX runs_open ON runs (state) WHERE open;
@@ -143,5 +142,11 @@ const FIRST: &str = "
         record TEXT NOT NULL
     ) STRICT;
     CREATE INDEX audit_resource ON audit (resource, seq);
-    CREATE INDEX audit_at ON audit (at);
+
+    -- Where the entries of each minute begin: an index over all times would be
+    -- written with every entry, and is asked for rarely.
+    CREATE TABLE audit_minutes (
+        minute INTEGER PRIMARY KEY,
+        first INTEGER NOT NULL
+    ) STRICT;
 ";

@@ -40,6 +40,8 @@ pub(super) struct Tx<'c> {
     pub(super) conn: &'c Connection,
     /// Where the chain stands, with what this transaction has added.
     pub(super) head: Head,
+    /// The minute of the last entry of this transaction.
+    pub(super) minute: Option<i64>,
 }
 
 #[derive(Debug)]
@@ -228,6 +230,7 @@ impl Desk {
         let mut tx = Tx {
             conn: &self.conn,
             head: self.head,
+            minute: None,
         };
         for (i, request) in batch.iter_mut().enumerate() {
             request

@@ -103,7 +103,7 @@ async fn what_cannot_be_understood_is_told() {
         ),
         (
             "exit_code = 1 << 40",
-            "Integer 1099511627776 out of range at index 14",
+            "Integer 1099511627776 out of range at index 13",
         ),
         (
             "owner = CAST(x'ff' AS TEXT)",
