@@ -107,7 +107,7 @@ async fn what_cannot_be_understood_is_told() {
         ),
         (
             "owner = CAST(x'ff' AS TEXT)",
-            "invalid utf-8 sequence of 1 bytes from index 0 at index 5",
+            "invalid utf-8 sequence of 1 bytes from index 0 at index 4",
         ),
     ] {
         let (folder, run) = after(2, &format!("UPDATE runs SET {harm}")).await;
