@@ -169,8 +169,12 @@ async fn an_end_that_cannot_be_recorded_is_told_and_recorded_later() {
     let waiter = tokio::spawn(async move { kernel.wait_for(&id).await });
     tokio::time::sleep(std::time::Duration::from_secs(5)).await;
     assert!(!waiter.is_finished());
+    let mut changes = hub.kernel.changes();
     hub.store.mend();
+    // Whoever watches is told.
+    let told = changes.recv().await.unwrap();
     let run = waiter.await.unwrap().unwrap();
+    assert_eq!(told, crate::Change::Run(run.id));
     assert_eq!(run.state, RunState::Succeeded);
     assert_eq!(run.answer.unwrap()["data"], "done");
     assert_eq!(hub.events().await, ["run.started", "run.ended"]);
