@@ -10,9 +10,12 @@ use serde_json::{Map, Value, json};
 
 use super::Kernel;
 use super::pass::Ready;
+use crate::registry::Behind;
 use crate::run::RunState;
 use crate::store::{Move, Record};
-use crate::{Answer, ApprovalState, Artifact, Change, Entry, Reply, StoreError, ToolError};
+use crate::{
+    Answer, ApprovalState, Artifact, Change, Entry, ErrorKind, Reply, StoreError, ToolError,
+};
 
 /// How long to wait before the end of a run is recorded once more.
 const RETRY_RECORD: Duration = Duration::from_secs(1);
@@ -194,9 +197,15 @@ impl Kernel {
                 let hash = hash_of(&kept["data"]).ok();
                 record.with("result_hash", hash.map(|h| h.to_string()))
             }
-            Err(error) => record
-                .with("error", error.kind.as_str())
-                .with("message", kept["error"]["message"].clone()),
+            Err(error) => {
+                let record = record.with("error", error.kind.as_str());
+                let failed = matches!(error.kind, ErrorKind::Internal | ErrorKind::Transient);
+                match failed && matches!(ready.entry.behind, Behind::Executor(_)) {
+                    // It is what the program wrote; the run has it, the record is for ever.
+                    true => record,
+                    false => record.with("message", kept["error"]["message"].clone()),
+                }
+            }
         };
         if sensitive && answer.is_ok() {
             kept["data"] = json!({"withheld": "the tool is sensitive; its result is not kept"});
