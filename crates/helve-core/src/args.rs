@@ -10,10 +10,12 @@
 
 use serde_json::{Map, Value};
 
+use crate::marked::{Mark, Marked, marked, marks};
 use crate::name::nearest;
 use crate::node::escape;
 use crate::read::{self, Problem, Syntax};
-use crate::schema::{Schema, walk};
+use crate::schema::{Misfit, Schema, walk};
+use crate::secret::redact;
 
 /// Arguments that fit.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,11 +29,14 @@ pub struct Prepared {
 /// One repair.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Coerced {
-    /// A JSON pointer to the argument.
+    /// A JSON pointer to the argument; empty for all of them together.
     pub argument: String,
     /// What was done.
     pub repair: &'static str,
 }
+
+/// The repair of a text that should have been the JSON in it.
+const OUT_OF_TEXT: &str = "JSON read out of a string";
 
 /// Why arguments were refused; one sentence for each that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -65,8 +70,8 @@ pub const MAX_DEPTH: usize = 64;
 
 /// Makes arguments ready for a tool whose schema is `schema`, compiled as `compiled`.
 pub fn prepare(raw: &Value, schema: &Value, compiled: &Schema) -> Result<Prepared, ArgsError> {
-    let mut args = object(raw)?;
     let mut coerced = Vec::new();
+    let mut args = object(raw, &mut coerced)?;
     repair(&mut args, schema, "", &mut coerced);
     fill(&mut args, schema);
     let depth = 1 + args.values().map(walk::depth).max().unwrap_or(0);
@@ -85,18 +90,52 @@ pub fn prepare(raw: &Value, schema: &Value, compiled: &Schema) -> Result<Prepare
         };
         return Ok(Prepared { args, coerced });
     }
+    let secrets = Secrets::of(schema, &whole);
     let problems = compiled.misfits(&whole).into_iter().map(|m| {
+        let said = secrets.told(&m);
         let problem = match m.pointer.as_str() {
-            "" => m.problem,
-            pointer => format!(
-                "argument `{}`: {}",
-                pointer.trim_start_matches('/'),
-                m.problem
-            ),
+            "" => said,
+            pointer => format!("argument `{}`: {said}", pointer.trim_start_matches('/')),
         };
         with_nearest(problem, &whole, &known)
     });
     Err(ArgsError::Misfit(problems.chain(extra).collect()))
+}
+
+/// What an error must not quote.
+struct Secrets {
+    pointers: Vec<String>,
+    texts: Vec<String>,
+}
+
+impl Secrets {
+    fn of(schema: &Value, args: &Value) -> Self {
+        let found = match args {
+            Value::Object(args) if marks(schema, Mark::Secret) => {
+                marked(schema, args, Mark::Secret)
+            }
+            _ => Vec::new(),
+        };
+        Self {
+            texts: found.iter().flat_map(Marked::texts).collect(),
+            pointers: found.into_iter().map(|m| m.pointer).collect(),
+        }
+    }
+
+    /// What is wrong: with the value, unless it is secret, is in a secret, or has one in it.
+    fn told(&self, misfit: &Misfit) -> String {
+        let within = |inner: &str, outer: &str| {
+            let rest = inner.strip_prefix(outer);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let at = misfit.pointer.as_str();
+        let hidden = self.pointers.iter().any(|s| within(s, at) || within(at, s));
+        match hidden {
+            // A name or a schema may say it, too.
+            true => redact(&misfit.expected, &self.texts).into_owned(),
+            false => misfit.problem.clone(),
+        }
+    }
 }
 
 /// Keywords with which a schema may know more arguments than its `properties`.
@@ -134,14 +173,20 @@ fn extra(args: &Map<String, Value>, known: &[&str]) -> Vec<String> {
 }
 
 /// Arguments come as an object, as its JSON text, or not at all.
-fn object(raw: &Value) -> Result<Map<String, Value>, ArgsError> {
+fn object(raw: &Value, coerced: &mut Vec<Coerced>) -> Result<Map<String, Value>, ArgsError> {
     match raw {
         Value::Object(map) => Ok(map.clone()),
         Value::Null => Ok(Map::new()),
         Value::String(text) if text.trim().is_empty() => Ok(Map::new()),
         Value::String(text) => match read::read(text, Syntax::Json) {
             Ok(node) => match node.to_value() {
-                Value::Object(map) => Ok(map),
+                Value::Object(map) => {
+                    coerced.push(Coerced {
+                        argument: String::new(),
+                        repair: OUT_OF_TEXT,
+                    });
+                    Ok(map)
+                }
                 other => Err(ArgsError::NotAnObject(crate::def::kind_of(&other))),
             },
             Err(e) => Err(match &e.problem {
@@ -230,7 +275,7 @@ fn from_text(text: &str, schema: &Value) -> Option<(Value, &'static str)> {
         Value::Null | Value::String(_) => false,
     };
     let repair = match &value {
-        Value::Array(_) | Value::Object(_) => "JSON read out of a string",
+        Value::Array(_) | Value::Object(_) => OUT_OF_TEXT,
         _ => "a string read as what it says",
     };
     fits.then_some((value, repair))

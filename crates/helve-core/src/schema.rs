@@ -44,6 +44,8 @@ pub struct Misfit {
     pub pointer: String,
     /// What was expected and what came.
     pub problem: String,
+    /// What was expected, without what came.
+    pub expected: String,
 }
 
 impl Schema {
@@ -84,6 +86,7 @@ impl Schema {
             .map(|e| Misfit {
                 pointer: e.instance_path().as_str().to_owned(),
                 problem: e.to_string(),
+                expected: e.masked_with("it").to_string(),
             })
             .collect()
     }

@@ -236,9 +236,21 @@ fn spans(needles: &AhoCorasick, text: &str) -> Vec<(usize, usize)> {
     spans
 }
 
-/// A secret as it is, as JSON writes it, and as JSON writes it in ASCII.
-fn forms(secret: &str) -> [String; 3] {
-    let json = Value::from(secret).to_string();
+/// A secret as it is, as JSON writes it, and as JSON writes that once more, where JSON
+/// stands in a text of JSON; with every character, and in ASCII.
+fn forms(secret: &str) -> Vec<String> {
+    let once = in_json(secret);
+    let twice = once.iter().flat_map(|form| in_json(form));
+    let twice: Vec<String> = twice.collect();
+    let mut forms = vec![secret.to_owned()];
+    forms.extend(once);
+    forms.extend(twice);
+    forms
+}
+
+/// A text inside the quotes of JSON, and the same in ASCII.
+fn in_json(text: &str) -> [String; 2] {
+    let json = Value::from(text).to_string();
     let json = json[1..json.len() - 1].to_owned();
     let mut ascii = String::with_capacity(json.len());
     for c in json.chars() {
@@ -252,7 +264,7 @@ fn forms(secret: &str) -> [String; 3] {
             }
         }
     }
-    [secret.to_owned(), json, ascii]
+    [json, ascii]
 }
 
 #[cfg(test)]

@@ -46,6 +46,11 @@ impl Ctx {
         CtxBuilder(Known::clone(&self.0))
     }
 
+    /// All custom keys.
+    pub(crate) fn keys(&self) -> &Map<String, Value> {
+        &self.0.keys
+    }
+
     /// What stands under a custom key.
     pub fn get(&self, key: &str) -> Option<&Value> {
         self.0.keys.get(key)

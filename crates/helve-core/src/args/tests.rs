@@ -83,7 +83,7 @@ fn harmless_mistakes_are_repaired_and_told() {
     check(
         &json!("{\"path\": \"a\", \"limit\": 2}"),
         &json!({"path": "a", "limit": 2}),
-        &[],
+        &[""],
     );
     // Strict modes send null for absent; where null is a value it stays one.
     check(
@@ -159,7 +159,7 @@ fn hostile_texts_are_refused_or_taken_as_they_are() {
             &[],
         );
         let written = json!({"path": text, "limit": 1}).to_string();
-        check(&json!(written), &json!({"path": text, "limit": 1}), &[]);
+        check(&json!(written), &json!({"path": text, "limit": 1}), &[""]);
     }
     assert!(refused(&json!("{\"path\": \"a\u{0}b\"}")).starts_with("the arguments are not JSON"));
 }
@@ -223,4 +223,56 @@ fn arguments_that_nest_too_deep_are_refused() {
     // Also where a text turns out to be JSON.
     assert!(fits(nested(MAX_DEPTH - 1).to_string().into()));
     assert!(!fits(nested(MAX_DEPTH).to_string().into()));
+}
+
+/// Whatever is wrong with it or around it, a secret is not quoted.
+#[test]
+fn a_secret_is_not_told() {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "key": {"type": "string", "x-secret": true, "maxLength": 5, "pattern": "^a"},
+            "login": {"type": "object", "maxProperties": 1, "properties": {
+                "password": {"type": "string", "format": "password"},
+            }},
+            "all": {"writeOnly": true, "items": {"type": "integer"}},
+            "plain": {"type": "integer"},
+        },
+        "required": ["plain"],
+        "maxProperties": 2,
+    });
+    let compiled = Schema::compile(&schema).unwrap();
+    for args in [
+        json!({"key": "TOPSECRET"}),
+        json!({"key": ["TOPSECRET"]}),
+        json!({"key": {"a": "TOPSECRET"}, "plain": 1}),
+        json!({"login": {"password": "TOPSECRET", "user": "u"}}),
+        json!({"login": {"password": ["TOPSECRET"]}}),
+        json!({"all": ["TOPSECRET"], "plain": 1}),
+        json!({"key": "TOPSECRET", "plain": 1, "all": []}),
+    ] {
+        let refused = prepare(&args, &schema, &compiled).unwrap_err().to_string();
+        assert!(!refused.contains("TOPSECRET"), "{args}: {refused}");
+    }
+    let args = json!({"key": "TOPSECRET", "plain": "five"});
+    let refused = prepare(&args, &schema, &compiled).unwrap_err().to_string();
+    assert!(
+        refused.contains("`key`: it is longer than 5 characters"),
+        "{refused}"
+    );
+    assert!(refused.contains("`plain`: \"five\" is not"), "{refused}");
+}
+
+#[test]
+fn arguments_read_out_of_a_text_are_told() {
+    check(
+        &json!(r#"{"path": "a", "limit": 1}"#),
+        &json!({"path": "a", "limit": 1}),
+        &[""],
+    );
+    check(
+        &json!({"path": "a", "limit": 1}),
+        &json!({"path": "a", "limit": 1}),
+        &[],
+    );
 }

@@ -38,13 +38,25 @@ impl Kernel {
         resolved: Option<&Map<String, Value>>,
     ) -> Decision {
         let policy = self.policy();
-        let decide = |args: &Map<String, Value>| {
+        let decide_for = |principal: &str, args: &Map<String, Value>| {
             policy.decide(&Call {
                 tool: entry.def.name.as_str(),
                 risk: entry.def.risk,
-                principal: &principal.owner,
+                principal,
                 args,
             })
+        };
+        let decide = |args: &Map<String, Value>| {
+            let own = decide_for(&principal.owner, args);
+            let Some(under) = &principal.under else {
+                return own;
+            };
+            // What stops a person stops their agents; what lets them through does not.
+            let theirs = decide_for(under, args);
+            match theirs.rule.is_some() && theirs.effect != Effect::Allow {
+                true => strictest(own, theirs),
+                false => own,
+            }
         };
         let Some(resolved) = resolved else {
             return decide(args);

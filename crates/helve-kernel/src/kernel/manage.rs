@@ -2,7 +2,8 @@
 //!
 //! A definition and the programs behind it are one version. Whatever changes them,
 //! a call of the API or an edited file, makes a new one, and nothing that was
-//! approved for the old one counts for the new.
+//! approved for the old one counts for the new. A program that changes behind a file
+//! that does not is refused until somebody accepts it.
 
 use std::sync::Arc;
 
@@ -66,27 +67,42 @@ impl Kernel {
         }
 
         let mut def = new.def;
-        if let Some(before) = &before
-            && is_known(&def, fingerprint.as_ref(), before, &history, &new.source)
-        {
-            let entry = before.clone();
-            return Ok(Outcome {
-                entry,
-                changed: false,
-                warnings,
-            });
+        if let Some(before) = &before {
+            match standing(&def, fingerprint.as_ref(), before, &history, &new.source) {
+                Standing::New => {}
+                Standing::Known => {
+                    let entry = before.clone();
+                    return Ok(Outcome {
+                        entry,
+                        changed: false,
+                        warnings,
+                    });
+                }
+                Standing::OtherPrograms => return Err(other_programs(&name)),
+            }
         }
-        let version = number(&def, &history, new.source == API)?;
-        def.version = Some(version.clone());
-        let definition = def.to_value();
-        let kept = Registered {
-            enabled: before.as_ref().map_or(def.enabled, |b| {
+        let enabled = match who.kind {
+            PrincipalKind::Person => before.as_ref().map_or(def.enabled, |b| {
                 if b.def.enabled == def.enabled {
                     b.enabled
                 } else {
                     def.enabled
                 }
             }),
+            // What it may do unasked is not for an agent to say.
+            PrincipalKind::Agent => before.as_ref().is_some_and(|b| {
+                let same = b.fingerprint == fingerprint && !is_stronger(&b.def, &def);
+                b.enabled && def.enabled && same
+            }),
+        };
+        if who.kind == PrincipalKind::Agent && def.enabled && !enabled {
+            warnings.push("registered by an agent: a person must enable it".to_owned());
+        }
+        let version = number(&def, &history, new.source == API)?;
+        def.version = Some(version.clone());
+        let definition = def.to_value();
+        let kept = Registered {
+            enabled,
             source: new.source,
             current: Version {
                 tool: name.clone(),
@@ -185,6 +201,13 @@ impl Kernel {
             return Ok(entry);
         }
         let name = entry.def.name.to_string();
+        if enabled && who.kind == PrincipalKind::Agent {
+            let error = ToolError::permission(format!(
+                "`{}` is an agent, and agents enable no tools",
+                who.owner
+            ));
+            return Err(error.with_hint("a person with `tool:register` may"));
+        }
         match entry.source == CODE {
             false => self.store_enabled(who, &name, enabled).await?,
             // The store does not know it; that it was done is on record nevertheless.
@@ -245,6 +268,14 @@ impl Kernel {
         let def = ToolDef::from_value(&old.definition)
             .map_err(|_| ToolError::internal("the old version is damaged"))?;
         risk_kept(who, &def, Some(entry.def.risk.unwrap_or(Risk::Write)))?;
+        let same = old.fingerprint == entry.fingerprint && !is_stronger(&entry.def, &def);
+        if who.kind == PrincipalKind::Agent && entry.enabled && !same {
+            let error = ToolError::permission(format!(
+                "`{}` is an agent, and `{version}` of `{name}` does something else",
+                who.owner
+            ));
+            return Err(error.with_hint("a person with `tool:register` may"));
+        }
         let record = self
             .entry_of(&who.owner, "tool.rolled_back", &name)
             .with("version", version.to_string())
@@ -451,31 +482,68 @@ fn linted(def: &ToolDef) -> Result<Vec<String>, ToolError> {
         .collect())
 }
 
-/// Whether a definition says nothing new: it is the current version, or it stands in
-/// a file that says what it said last. A tool that was rolled back stays so until its
-/// file is edited.
-fn is_known(
+/// Whether a definition lets a tool do other things than before.
+fn is_stronger(old: &ToolDef, new: &ToolDef) -> bool {
+    let (old, new) = (old.to_value(), new.to_value());
+    let fields = ["executor", "risk", "allowed_paths", "input_schema"];
+    fields.iter().any(|f| old.get(f) != new.get(f))
+}
+
+/// How a definition stands to what is registered.
+enum Standing {
+    /// It says something new.
+    New,
+    /// It says nothing new: it is the current version, or it stands in a file that
+    /// says what it said last.
+    Known,
+    /// It stands in a file that says nothing new, but the programs behind it are others.
+    /// Files are looked at again and again: were this a new version, no program would
+    /// stay pinned.
+    OtherPrograms,
+}
+
+/// Compares a definition with what is registered. A tool that was rolled back stays so
+/// until its file is edited. What a file said last is taken to be the newest version:
+/// one that is edited to what the roll-back chose, and then back to the newest, looks
+/// like one that nobody touched, and the tool stays rolled back.
+fn standing(
     def: &ToolDef,
     fingerprint: Option<&Value>,
     current: &Entry,
     history: &[Version],
     source: &str,
-) -> bool {
+) -> Standing {
     let from_file = source != API;
     let newest = history.last().filter(|_| from_file);
-    let known = std::iter::once((&current.version, current.hash))
-        .chain(newest.map(|v| (&v.version, v.hash)));
+    let known = std::iter::once((&current.version, current.hash, current.fingerprint.as_ref()))
+        .chain(newest.map(|v| (&v.version, v.hash, v.fingerprint.as_ref())));
     // A file keeps the number that its author wrote, whatever it was registered as.
     let stale = |v: &semver::Version| from_file && history.iter().any(|h| h.version == *v);
-    known.into_iter().any(|(version, hash)| {
+    let mut standing = Standing::New;
+    for (version, hash, pinned) in known {
+        let said = def.version.as_ref();
+        if !said.is_none_or(|v| v == version || stale(v)) {
+            continue;
+        }
         let mut same = def.clone();
         same.version = Some(version.clone());
-        let named = def
-            .version
-            .as_ref()
-            .is_none_or(|v| v == version || stale(v));
-        named && version_hash(&same.to_value(), fingerprint) == hash
-    })
+        let same = same.to_value();
+        if version_hash(&same, fingerprint) == hash {
+            return Standing::Known;
+        }
+        if from_file && version_hash(&same, pinned) == hash {
+            standing = Standing::OtherPrograms;
+        }
+    }
+    standing
+}
+
+fn other_programs(name: &str) -> ToolError {
+    ToolError::conflict(format!(
+        "`{name}`: a program behind it has changed since it was registered; edit its \
+         definition (for example a new `version`), or run `helve register --replace`, to \
+         accept it"
+    ))
 }
 
 /// The number of a new version: what the definition says, or the next one.

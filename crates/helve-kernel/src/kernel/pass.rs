@@ -282,7 +282,12 @@ impl Ready {
     pub(super) fn idempotency(&self) -> Option<IdempotencyKey> {
         let key = self.key.clone()?;
         // The hash is kept: of a secret, only its HMAC goes into it.
-        let asked = serde_json::json!({"tool": self.entry.def.name.as_str(), "args": self.kept()});
+        let asked = serde_json::json!({
+            "tool": self.entry.def.name.as_str(),
+            "args": self.kept(),
+            "agent": self.ctx.agent_id(),
+            "context": self.ctx.keys(),
+        });
         let body = helve_core::audit::hash_of(&asked)
             .unwrap_or_else(|_| helve_core::audit::Hash::of(asked.to_string().as_bytes()));
         Some(IdempotencyKey {

@@ -104,8 +104,15 @@ fn resolve_one(root: &Path, def: &ToolDef, asked: &str) -> Result<PathBuf, ToolE
     let path = real(root, asked)?;
     // Also where it lies somewhere else, behind a link.
     let state = real(root, STATE).unwrap_or_else(|_| root.join(STATE));
-    if path.starts_with(root.join(STATE)) || path.starts_with(state) {
+    let states = [root.join(STATE), state];
+    if states.iter().any(|state| path.starts_with(state)) {
         return Err(ToolError::permission("it is the hub's own state"));
+    }
+    // A tool that goes through a folder would come to it.
+    let is_there = |state: &Path| fs::symlink_metadata(state).is_ok();
+    if states.iter().any(|s| s.starts_with(&path) && is_there(s)) {
+        let why = "it holds the hub's own state (`.helve`); name a folder inside";
+        return Err(ToolError::permission(why));
     }
     if def.allowed_paths.is_empty() {
         let why = "the tool has no `allowed_paths`, so it may touch none";

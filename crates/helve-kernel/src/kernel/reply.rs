@@ -10,9 +10,12 @@ use serde_json::{Map, Value, json};
 
 use super::Kernel;
 use super::pass::Ready;
+use crate::registry::Behind;
 use crate::run::RunState;
 use crate::store::{Move, Record};
-use crate::{Answer, ApprovalState, Artifact, Change, Entry, Reply, StoreError, ToolError};
+use crate::{
+    Answer, ApprovalState, Artifact, Change, Entry, ErrorKind, Reply, StoreError, ToolError,
+};
 
 /// How long to wait before the end of a run is recorded once more.
 const RETRY_RECORD: Duration = Duration::from_secs(1);
@@ -54,17 +57,29 @@ impl Kernel {
     /// artifact, without its secrets.
     pub(super) fn shortened(&self, ready: &Ready, mut reply: Reply, secrets: &[String]) -> Reply {
         let limit = self.inner.output_limit;
-        let text = match &mut reply.data {
-            Value::String(text) if text.len() > limit => std::mem::take(text),
-            data @ (Value::Array(_) | Value::Object(_)) if is_longer(data, limit) => {
-                data.to_string()
+        let long = |data: &Value| match data {
+            Value::String(text) => text.len() > limit,
+            Value::Array(_) | Value::Object(_) => is_longer(data, limit),
+            _ => false,
+        };
+        if !long(&reply.data) {
+            return reply;
+        }
+        if !secrets.is_empty() {
+            // Before it is written or cut: half a secret is not found any more.
+            redact_value(&mut reply.data, secrets);
+            if !long(&reply.data) {
+                return reply;
             }
-            _ => return reply,
+        }
+        let text = match std::mem::take(&mut reply.data) {
+            Value::String(text) => text,
+            data => data.to_string(),
         };
         let folder = self
             .artifacts(&ready.run)
             .filter(|_| !ready.entry.def.sensitive);
-        let spilled = folder.map(|folder| spill(&folder, &redact(&text, secrets)));
+        let spilled = folder.map(|folder| spill(&folder, &text));
         let place = match spilled.transpose() {
             Ok(Some(artifact)) => {
                 let place = format!("the whole is in the artifact `{}`", artifact.name);
@@ -163,10 +178,10 @@ impl Kernel {
         secrets: &[String],
         event: &'static str,
     ) -> (Value, Record) {
-        let mut kept = answer.to_value();
-        if !secrets.is_empty() {
-            redact_value(&mut kept, secrets);
-        }
+        let mut kept = match secrets.is_empty() {
+            true => answer.to_value(),
+            false => without(answer, secrets),
+        };
         let record = self
             .entry_of(&ready.principal.owner, event, ready.run.as_str())
             .with("state", answer.meta.state.map(RunState::as_str))
@@ -182,9 +197,15 @@ impl Kernel {
                 let hash = hash_of(&kept["data"]).ok();
                 record.with("result_hash", hash.map(|h| h.to_string()))
             }
-            Err(error) => record
-                .with("error", error.kind.as_str())
-                .with("message", kept["error"]["message"].clone()),
+            Err(error) => {
+                let record = record.with("error", error.kind.as_str());
+                let failed = matches!(error.kind, ErrorKind::Internal | ErrorKind::Transient);
+                match failed && matches!(ready.entry.behind, Behind::Executor(_)) {
+                    // It is what the program wrote; the run has it, the record is for ever.
+                    true => record,
+                    false => record.with("message", kept["error"]["message"].clone()),
+                }
+            }
         };
         if sensitive && answer.is_ok() {
             kept["data"] = json!({"withheld": "the tool is sensitive; its result is not kept"});
@@ -214,6 +235,23 @@ impl Kernel {
             }
         });
     }
+}
+
+/// An answer as it may be kept. Its text is written anew from what has no secrets any
+/// more: in the old one they may be escaped once more than anybody looks for.
+fn without(answer: &Answer, secrets: &[String]) -> Value {
+    let mut clean = answer.clone();
+    match &mut clean.result {
+        Ok(data) => redact_value(data, secrets),
+        Err(error) => {
+            error.message = redact(&error.message, secrets).into_owned();
+            let hint = error.hint.take();
+            error.hint = hint.map(|hint| redact(&hint, secrets).into_owned());
+        }
+    }
+    let mut kept = clean.to_value();
+    redact_value(&mut kept, secrets);
+    kept
 }
 
 /// Whether a value is longer than that as JSON; no more of it is written than tells.

@@ -28,7 +28,11 @@ async fn what_is_harmless_is_filled_in_or_repaired() {
         (json!(null), json!({"n": 3}), json!(null)),
         (json!(""), json!({"n": 3}), json!(null)),
         (json!({"n": 1}), json!({"n": 1}), json!(null)),
-        (json!(r#"{"n": 1}"#), json!({"n": 1}), json!(null)),
+        (
+            json!(r#"{"n": 1}"#),
+            json!({"n": 1}),
+            json!([{"argument": "", "repair": "JSON read out of a string"}]),
+        ),
         (
             json!({"n": "5"}),
             json!({"n": 5}),

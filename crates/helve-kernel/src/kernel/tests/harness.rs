@@ -388,6 +388,11 @@ impl Executor for Toy {
         let key = args["key"].as_str().unwrap_or_default().to_owned();
         match command(permit.def()).as_str() {
             "echo" => Ok(Reply::new(args)),
+            "nest" => {
+                let once = args.to_string();
+                let twice = json!({"in": once}).to_string();
+                Ok(Reply::new(json!({"once": once, "twice": twice})))
+            }
             "wait" => {
                 tokio::select! {
                     () = self.gate.pass() => Ok(Reply::new("done")),

@@ -138,3 +138,22 @@ async fn a_key_tells_nothing_of_a_secret() {
     );
     assert_eq!(count.get(), 0);
 }
+
+#[tokio::test]
+async fn another_context_or_agent_is_another_call() {
+    let hub = Hub::new().await;
+    hub.add(echo("a_tool", json!({})));
+    let with = |agent: &str, tenant: &str| {
+        let ctx = crate::Ctx::builder().agent_id(agent).set("tenant", tenant);
+        let mut call = keyed(&ann(), json!({}));
+        call.ctx = ctx.build();
+        call
+    };
+    let one = hub.kernel.call(with("a", "t")).await;
+    let two = hub.kernel.call(with("a", "t")).await;
+    assert_eq!(one.meta.run_id, two.meta.run_id);
+    for call in [with("b", "t"), with("a", "u"), keyed(&ann(), json!({}))] {
+        let said = told(&hub.kernel.call(call).await);
+        assert!(said.starts_with("conflict: "), "{said}");
+    }
+}

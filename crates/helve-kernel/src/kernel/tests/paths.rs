@@ -120,3 +120,20 @@ async fn a_path_outside_is_refused_before_there_is_a_run() {
     assert!(told(&answer).starts_with("permission: argument `path`"));
     assert_eq!(hub.events().await, ["call.refused"]);
 }
+
+#[tokio::test]
+async fn a_folder_around_the_state_of_the_hub_is_refused() {
+    let hub = hub(json!([])).await;
+    assert!(hub.call("file_read", json!({"path": "."})).await.is_ok());
+    std::fs::create_dir(hub.root.path().join(".helve")).unwrap();
+    for path in [".", "notes/..", hub.root.path().to_str().unwrap()] {
+        let said = told(&hub.call("file_read", json!({"path": path})).await);
+        assert!(said.starts_with("permission: "), "{said}");
+        assert!(said.contains("it holds the hub's own state"), "{said}");
+    }
+    assert!(
+        hub.call("file_read", json!({"path": "notes"}))
+            .await
+            .is_ok()
+    );
+}

@@ -97,3 +97,48 @@ async fn other_rules_hold_from_the_next_call_on() {
     hub.kernel.set_policy(rules(json!([{"effect": "deny"}])));
     assert!(!hub.call("a_tool", json!({})).await.is_ok());
 }
+
+#[tokio::test]
+async fn what_stops_a_person_stops_their_agents() {
+    use RunState::{Denied, PendingApproval, Succeeded};
+    let bot = crate::Principal {
+        under: Some("ann".to_owned()),
+        ..crate::Principal::agent("agent:bot")
+    };
+    let allow_bot = json!({"effect": "allow", "principal": "agent:*"});
+    for (policy, risk, state) in [
+        (
+            json!([{"effect": "deny", "principal": "ann"}]),
+            "read",
+            Denied,
+        ),
+        (
+            json!([{"effect": "deny", "principal": "ann"}, allow_bot]),
+            "read",
+            Denied,
+        ),
+        (
+            json!([{"effect": "ask", "principal": "ann"}, allow_bot]),
+            "read",
+            PendingApproval,
+        ),
+        // What lets them through does not.
+        (
+            json!([{"effect": "allow", "principal": "ann"}]),
+            "write",
+            PendingApproval,
+        ),
+        (
+            json!([{"effect": "deny", "principal": "bob"}]),
+            "read",
+            Succeeded,
+        ),
+        (json!([allow_bot]), "write", Succeeded),
+    ] {
+        let hub = Hub::with(|b| b.policy(rules(policy.clone()))).await;
+        hub.add(echo("a_tool", json!({"risk": risk})));
+        let call = crate::Call::new(bot.clone(), "a_tool", json!({}));
+        let answer = hub.kernel.call(call).await;
+        assert_eq!(answer.meta.state, Some(state), "{policy}");
+    }
+}

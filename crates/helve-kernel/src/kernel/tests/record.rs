@@ -224,3 +224,20 @@ async fn the_chain_holds_after_everything_at_once() {
     futures_util::future::join_all(calls).await;
     assert_eq!(hub.record().await.len(), 67 * 2 + 67 + 66);
 }
+
+/// What a program printed may be anything, and the record is for ever.
+#[tokio::test]
+async fn the_record_does_not_keep_what_a_program_said() {
+    let hub = Hub::new().await;
+    let tool = host("a_tool", helve_core::def::Risk::Read, "complain");
+    hub.register(tool).await.unwrap();
+    let answer = hub.call("a_tool", json!({})).await;
+    let kept = hub.run_of(&answer).await.answer.unwrap();
+    assert_eq!(kept["error"]["message"], "`` is wrong");
+    let record = hub.record().await;
+    let ended = record.iter().find(|r| r["event"] == "run.ended").unwrap();
+    let details = &ended["details"];
+    assert_eq!(details["error"], "internal");
+    assert_eq!(details["exit_code"], 3);
+    assert!(details.get("message").is_none(), "{details}");
+}

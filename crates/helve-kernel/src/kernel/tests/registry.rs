@@ -433,3 +433,107 @@ async fn a_file_that_is_looked_at_again_changes_nothing() {
     assert_eq!(look(Some("1.0.0"), "c").await, told(true, "1.0.2"));
     assert_eq!(look(Some("2.0.0"), "c").await, told(true, "2.0.0"));
 }
+
+/// A folder of tools is looked at again and again: that must not accept a program that
+/// somebody replaced behind a file.
+#[tokio::test]
+async fn a_program_that_changed_behind_a_file_waits_for_an_edit() {
+    let hub = Hub::new().await;
+    let look = async |number: Option<&str>, command: &str| {
+        let mut new = registration(versioned(number, command));
+        new.source = "tools/a/tool.toml".to_owned();
+        let outcome = hub.kernel.register(&ann(), new).await;
+        outcome.map(|o| (o.changed, o.entry.version.to_string()))
+    };
+    let replace = |command: &str| {
+        let mut replaced = hub.executor.replaced.lock().unwrap();
+        if !replaced.remove(command) {
+            replaced.insert(command.to_owned());
+        }
+    };
+    look(Some("1.0.0"), "a").await.unwrap();
+    let pinned = hub.kernel.resolve("a_tool").unwrap().fingerprint.clone();
+    replace("a");
+    for _ in 0..2 {
+        let error = look(Some("1.0.0"), "a").await.unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Conflict);
+        let said = "`a_tool`: a program behind it has changed since it was registered";
+        assert!(error.message.starts_with(said), "{error}");
+    }
+    let entry = hub.kernel.resolve("a_tool").unwrap();
+    assert_eq!(entry.fingerprint, pinned);
+    // As it was, it is known again.
+    replace("a");
+    let known = look(Some("1.0.0"), "a").await.unwrap();
+    assert_eq!(known, (false, "1.0.0".to_owned()));
+    // An edit accepts it.
+    replace("a");
+    let edited = look(Some("1.1.0"), "a").await.unwrap();
+    assert_eq!(edited, (true, "1.1.0".to_owned()));
+    let entry = hub.kernel.resolve("a_tool").unwrap();
+    assert_ne!(entry.fingerprint, pinned);
+    // Nor does a changed program undo a roll-back.
+    look(Some("1.1.0"), "b").await.unwrap();
+    let back = Version::new(1, 1, 0);
+    let rolled = hub.kernel.roll_back(&ann(), "a_tool", &back, None).await;
+    rolled.unwrap();
+    replace("b");
+    let error = look(Some("1.1.0"), "b").await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Conflict);
+}
+
+fn registering_agent() -> Principal {
+    let mut bot = Principal::agent("agent:bot");
+    bot.permissions.push(Permission::ToolRegister);
+    bot
+}
+
+#[tokio::test]
+async fn what_an_agent_registers_waits_for_a_person() {
+    let hub = Hub::new().await;
+    let bot = registering_agent();
+    let put = async |who: &Principal, def: ToolDef| {
+        let outcome = hub.kernel.register(who, registration(def)).await.unwrap();
+        let warned = outcome.warnings.iter().any(|w| w.contains("by an agent"));
+        (outcome.entry.enabled, warned)
+    };
+    assert_eq!(put(&bot, versioned(None, "a")).await, (false, true));
+    assert!(!hub.store.tools().await.unwrap()[0].enabled);
+    let said = told(&hub.call("a_tool", json!({})).await);
+    assert_eq!(said, "not_found: `a_tool` is disabled");
+    let error = hub.kernel.set_enabled(&bot, "a_tool", true).await;
+    assert_eq!(error.unwrap_err().kind, ErrorKind::Permission);
+    // Nor by what its definition says.
+    let mut off = versioned(None, "a");
+    off.enabled = false;
+    put(&bot, off).await;
+    assert_eq!(put(&bot, versioned(None, "a")).await, (false, true));
+
+    let enable = async || hub.kernel.set_enabled(&ann(), "a_tool", true).await;
+    enable().await.unwrap();
+    let mut described = versioned(None, "a");
+    described.description = "Does something. Use it in other tests.".to_owned();
+    assert_eq!(put(&bot, described.clone()).await, (true, false), "words");
+    let changes: [fn(&mut ToolDef); 3] = [
+        |def| def.executor = versioned(None, "b").executor,
+        |def| def.risk = Some(Risk::Write),
+        |def| def.input_schema["properties"]["more"] = json!({"type": "string"}),
+    ];
+    for change in changes {
+        enable().await.unwrap();
+        change(&mut described);
+        assert_eq!(put(&bot, described.clone()).await, (false, true));
+    }
+    // What was put aside is not fetched back.
+    let first = Version::new(1, 0, 0);
+    let versions = hub.kernel.versions(&ann(), "a_tool").await.unwrap();
+    let newest = versions.last().unwrap().version.clone();
+    let back = hub.kernel.roll_back(&ann(), "a_tool", &first, None).await;
+    back.unwrap();
+    enable().await.unwrap();
+    let error = hub.kernel.roll_back(&bot, "a_tool", &newest, None).await;
+    assert_eq!(error.unwrap_err().kind, ErrorKind::Permission);
+    // To switch off is always right.
+    let off = hub.kernel.set_enabled(&bot, "a_tool", false).await;
+    assert!(!off.unwrap().enabled);
+}

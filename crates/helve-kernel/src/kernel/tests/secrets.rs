@@ -71,6 +71,36 @@ async fn nor_in_its_error() {
     assert_eq!(kept["error"]["message"], "`[secret]` is wrong");
 }
 
+/// JSON in a text, and that in a text once more, as programs print it.
+#[tokio::test]
+async fn nor_where_it_is_escaped_once_more() {
+    for odd in ["\"", "\\", "\n", "ö", "\\\"", "\u{1}", "😀"] {
+        let secret = format!("front{odd}back");
+        for say in [String::new(), "x".repeat(1000)] {
+            let hub = hub("nest").await;
+            let args = json!({"key": secret, "say": say});
+            let answer = hub.call("a_tool", args).await;
+            assert!(answer.is_ok());
+            for part in ["front", "back"] {
+                assert!(!hub.keeps(part).await, "{odd:?}: {part}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn nor_told_where_it_does_not_fit() {
+    let hub = Hub::new().await;
+    let mut def = host("a_tool", Risk::Read, "echo");
+    def.input_schema["properties"]["key"]["maxLength"] = json!(5);
+    hub.register(def).await.unwrap();
+    let answer = hub.call("a_tool", json!({"key": "TOPSECRET"})).await;
+    assert_eq!(
+        told(&answer),
+        "validation: argument `key`: it is longer than 5 characters"
+    );
+}
+
 #[tokio::test]
 async fn nor_in_an_artifact() {
     let hub = hub("echo").await;
