@@ -26,7 +26,9 @@ use crate::env;
 use crate::exit::Failure;
 use crate::state::State;
 
-pub(crate) use checkpoint::{Checkpoints, public_key, read as read_checkpoints};
+pub(crate) use checkpoint::{
+    Checkpoints, missing as missing_checkpoints, public_key, read as read_checkpoints,
+};
 pub(crate) use tools::Synced;
 
 /// The token file of the person at the terminal, and of the first agent.
