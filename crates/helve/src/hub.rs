@@ -18,13 +18,15 @@ use helve_kernel::store::Record;
 use helve_kernel::{Kernel, NewToken, OpenError, Permission, Principal, PrincipalKind, StoreError};
 use helve_server::{Hub, Settings};
 use helve_store::SqliteStore;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::client::Client;
 use crate::config::Config;
-use crate::env;
 use crate::exit::Failure;
 use crate::state::State;
+use crate::{env, out};
 
 pub(crate) use checkpoint::{
     Checkpoints, missing as missing_checkpoints, public_key, read as read_checkpoints,
@@ -57,8 +59,7 @@ impl Open {
     pub(crate) async fn open(root: &Path, hosts: Vec<String>) -> Result<Self, Failure> {
         let config = Config::load(root)?;
         let state = State::create(root)?;
-        let store = SqliteStore::open(&state.database()).map_err(|e| unopened(&e))?;
-        let store = Arc::new(store);
+        let store = Arc::new(store(&state).await.map_err(|e| unopened(&e))?);
         let checkpoints = Arc::new(Checkpoints::open(&state)?);
         checkpoints.hold_against(&*store).await?;
         let policy = config.policy().map_err(Failure::input)?;
@@ -191,6 +192,33 @@ impl Open {
         let (_, secret) = made.map_err(|e| Failure::output(e.message))?;
         self.state.write_token(AGENT, secret.reveal())?;
         Ok(secret.reveal().to_owned())
+    }
+}
+
+/// How long a command waits for another one to let go of the store, when it says so,
+/// and how often it looks.
+const PATIENCE: Duration = Duration::from_secs(10);
+const SILENCE: Duration = Duration::from_secs(1);
+const PAUSE: Duration = Duration::from_millis(25);
+
+/// Opens the store. Commands that open a hub for themselves take turns; a hub that
+/// runs does not let go, and is not waited for.
+pub(crate) async fn store(state: &State) -> Result<SqliteStore, StoreError> {
+    let begun = Instant::now();
+    let mut told = false;
+    loop {
+        let locked = match SqliteStore::open(&state.database()) {
+            Err(locked @ StoreError::Locked(_)) => locked,
+            opened => return opened,
+        };
+        if begun.elapsed() >= PATIENCE || Client::runs(state).await {
+            return Err(locked);
+        }
+        if !told && begun.elapsed() >= SILENCE {
+            told = true;
+            out::say("waiting for another helve in this workspace");
+        }
+        tokio::time::sleep(PAUSE).await;
     }
 }
 

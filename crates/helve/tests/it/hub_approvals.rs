@@ -280,3 +280,13 @@ fn nobody_can_be_told() {
     );
     server.stop(folder.path());
 }
+
+/// Nobody can decide while the command that waits has the hub.
+#[test]
+fn without_a_hub_nobody_is_waited_for() {
+    let folder = workspace();
+    let ran = folder
+        .helve(&["call", "mail_send", "to=bob", "--wait"])
+        .ended(6);
+    says(&ran, &["start `helve up` to wait", "helve approve "]);
+}

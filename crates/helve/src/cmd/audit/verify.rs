@@ -19,7 +19,7 @@ use serde_json::json;
 use super::key::nothing;
 use crate::client::{Client, Target, refusal};
 use crate::exit::{Done, Exit, Failure};
-use crate::hub::{missing_checkpoints, public_key, read_checkpoints, unopened};
+use crate::hub::{self, missing_checkpoints, public_key, read_checkpoints, unopened};
 use crate::state::State;
 use crate::{out, workspace};
 
@@ -225,7 +225,7 @@ async fn of_hub(
         let against = Against::new(checkpoints, given);
         return streamed(&args.target, against).await;
     }
-    let state = State::of(&workspace::root());
+    let state = State::of(&workspace::known()?);
     if !state.database().exists() {
         return Err(nothing());
     }
@@ -233,7 +233,7 @@ async fn of_hub(
     checkpoints.extend(of_workspace(&state)?);
     let own = public_key(&state)?;
     let against = Against::new(checkpoints, given.or(Some((own, Trust::Workspace))));
-    match is_up(&state).await {
+    match Client::runs(&state).await {
         true => streamed(&args.target, against).await,
         false => {
             let checked = stored(&state, &against).await?;
@@ -258,13 +258,6 @@ fn own_checkpoints(state: &State) -> Result<Against, Failure> {
     Ok(Against::new(checkpoints, Some((key, Trust::Workspace))))
 }
 
-async fn is_up(state: &State) -> bool {
-    match state.running() {
-        Some(url) => Client::answers(&url).await,
-        None => false,
-    }
-}
-
 /// The record of this workspace, held against what it signed. For `helve doctor`.
 pub(in crate::cmd) async fn own(state: &State) -> Result<Checked, Failure> {
     stored(state, &own_checkpoints(state)?).await
@@ -272,7 +265,7 @@ pub(in crate::cmd) async fn own(state: &State) -> Result<Checked, Failure> {
 
 /// Out of the store, without opening a hub: one that is damaged would not open.
 async fn stored(state: &State, against: &Against) -> Result<Checked, Failure> {
-    let store = match SqliteStore::open(&state.database()) {
+    let store = match hub::store(state).await {
         Ok(store) => store,
         Err(e @ StoreError::Damaged(_)) => return Ok(Err(e.to_string())),
         Err(e) => return Err(unopened(&e)),
