@@ -321,7 +321,11 @@ pub(crate) fn refusal(status: u16, problem: &Value) -> Failure {
     }
     let failure = Failure::new(exit, crate::out::visible_lines(&text));
     match problem["hint"].as_str() {
-        Some(hint) => failure.hint(crate::out::visible_lines(hint)),
+        Some(hint) => {
+            // The hub speaks of its routes; here there are commands.
+            let hint = hint.replace("`GET /catalog`", "`helve tools`");
+            failure.hint(crate::out::visible_lines(&hint))
+        }
         None => failure,
     }
 }

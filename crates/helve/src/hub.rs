@@ -51,6 +51,13 @@ pub(crate) struct Open {
     closing: CancellationToken,
 }
 
+/// Whether something was made just now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Age {
+    New,
+    Kept,
+}
+
 /// How long runs may go on while the hub closes.
 const GRACE: Duration = Duration::from_secs(10);
 
@@ -82,7 +89,8 @@ impl Open {
             OpenError::Store(e) => unopened(&e),
             other => Failure::input(other).hint("`helve audit verify` checks the record"),
         })?;
-        let synced = tools::sync(&kernel, root, &config).await?;
+        let mut synced = tools::sync(&kernel, root, &config).await?;
+        synced.problems.extend(config.missing_tools(root));
         kernel.resume_approved().await.map_err(|e| unopened(&e))?;
         let default = Settings::default();
         let settings = Settings {
@@ -178,11 +186,12 @@ impl Open {
         self.state.write_token(TERMINAL, secret.reveal())
     }
 
-    /// The first agent's token: made once, so that there is something to paste.
-    pub(crate) async fn agent_token(&self) -> Result<String, Failure> {
+    /// The first agent's token: made once, so that there is something to paste. Whether
+    /// it is new.
+    pub(crate) async fn agent_token(&self) -> Result<(String, Age), Failure> {
         let kept = self.state.read_token(AGENT);
         if let Some(secret) = kept.filter(|s| self.kernel().authenticate(s).is_some()) {
-            return Ok(secret);
+            return Ok((secret, Age::Kept));
         }
         let person = Principal::person(env::user());
         let made = self
@@ -191,7 +200,7 @@ impl Open {
             .await;
         let (_, secret) = made.map_err(|e| Failure::output(e.message))?;
         self.state.write_token(AGENT, secret.reveal())?;
-        Ok(secret.reveal().to_owned())
+        Ok((secret.reveal().to_owned(), Age::New))
     }
 }
 

@@ -175,3 +175,28 @@ fn a_hub_elsewhere_wants_a_token_that_counts() {
     assert!(said.contains("has no permission `audit:read`"), "{said}");
     server.stop(folder.path());
 }
+
+#[test]
+fn what_is_wrong_is_named() {
+    let folder = workspace();
+    let check = |args: &[&str], code: i32, wanted: &[&str]| {
+        says(&folder.helve(args).ended(code), wanted);
+    };
+    let form = [
+        "cannot listen on `nonsense`",
+        "hint: write it as ADDRESS:PORT",
+    ];
+    check(&["up", "--listen", "nonsense"], 2, &form);
+    check(&["call", "zzzzzzzzzz"], 3, &["hint: `helve tools` shows"]);
+    check(&["approve", "zzz"], 2, &["is not the id of any approval"]);
+    check(
+        &["token", "create", "a/b", "--save"],
+        2,
+        &["letters, digits"],
+    );
+    folder.write("helve.toml", "tools = [\"tools\", \"nowhere\"]\n");
+    let missing = "`tools` names `nowhere`, which is no folder";
+    check(&["doctor"], 0, &["warn  tools", missing]);
+    folder.write("helve.toml", "[server]\nrate = \"many\"\n");
+    check(&["tools"], 3, &["`server.rate`: invalid type"]);
+}

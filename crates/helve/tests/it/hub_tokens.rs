@@ -1,6 +1,8 @@
 //! Tokens, from the command line.
 
-use crate::hub::{both, says};
+use std::io::{BufRead as _, BufReader};
+
+use crate::hub::{both, says, workspace};
 
 #[test]
 fn made_used_listed_revoked() {
@@ -144,4 +146,34 @@ fn a_person_may_decide() {
         let may = made["permissions"].as_array().unwrap();
         assert!(may.iter().any(|p| p == "approval:decide"), "{may:?}");
     });
+}
+
+/// What a service manager keeps of each start must not be the secret.
+#[test]
+fn the_token_of_the_agent_is_shown_once() {
+    let folder = workspace();
+    let started = || {
+        let mut child = crate::run::command(folder.path())
+            .args(["up", "--listen", "127.0.0.1:0"])
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let mut said = String::new();
+        for line in lines.map_while(Result::ok) {
+            said += &line;
+            if line.contains("Ctrl-C stops") {
+                break;
+            }
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        said
+    };
+    let said = started();
+    let secret = crate::server::token(folder.path(), "agent");
+    assert!(said.contains(&secret), "{said}");
+    let said = started();
+    assert!(!said.contains(&secret), "{said}");
+    assert!(said.contains(".helve/tokens/agent"), "{said}");
 }
