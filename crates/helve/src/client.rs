@@ -81,19 +81,17 @@ impl Client {
             })?;
             return Self::http(&url, token);
         }
-        if let Some(url) = state.running() {
-            let token = token(target, &state)?;
-            let client = Self::http(&url, token.unwrap_or_default())?;
-            if client.alive().await {
-                return match client.token.is_empty() {
-                    false => Ok(client),
-                    true => Err(Failure::input(
-                        "the running hub has left no token for the terminal",
-                    )),
-                };
-            }
+        if let Some(running) = Self::running(target, &state).await? {
+            return Ok(running);
         }
-        let open = Open::open(&root, vec![IN_PROCESS.to_owned()]).await?;
+        let open = match Open::open(&root, vec![IN_PROCESS.to_owned()]).await {
+            Ok(open) => open,
+            // What has the store may be a hub that began in the meantime.
+            Err(failure) => match Self::running(target, &state).await? {
+                Some(running) => return Ok(running),
+                None => return Err(failure),
+            },
+        };
         let Some(token) = token(target, &open.state)? else {
             open.close().await?;
             return Err(Failure::input("there is no token for the terminal"));
@@ -102,6 +100,30 @@ impl Client {
             way: Way::Here(Box::new(open)),
             token,
         })
+    }
+
+    /// The hub of this workspace that runs, if one does.
+    async fn running(target: &Target, state: &State) -> Result<Option<Self>, Failure> {
+        let Some(url) = state.running() else {
+            return Ok(None);
+        };
+        let token = token(target, state)?;
+        let client = Self::http(&url, token.unwrap_or_default())?;
+        match (client.alive().await, client.token.is_empty()) {
+            (false, _) => Ok(None),
+            (true, false) => Ok(Some(client)),
+            (true, true) => Err(Failure::input(
+                "the running hub has left no token for the terminal",
+            )),
+        }
+    }
+
+    /// Whether a hub runs in the workspace with that state.
+    pub(crate) async fn runs(state: &State) -> bool {
+        match state.running() {
+            Some(url) => Self::answers(&url).await,
+            None => false,
+        }
     }
 
     fn http(url: &str, token: String) -> Result<Self, Failure> {
@@ -308,7 +330,11 @@ pub(crate) fn refusal(status: u16, problem: &Value) -> Failure {
     }
     let failure = Failure::new(exit, crate::out::visible_lines(&text));
     match problem["hint"].as_str() {
-        Some(hint) => failure.hint(crate::out::visible_lines(hint)),
+        Some(hint) => {
+            // The hub speaks of its routes; here there are commands.
+            let hint = hint.replace("`GET /catalog`", "`helve tools`");
+            failure.hint(crate::out::visible_lines(&hint))
+        }
         None => failure,
     }
 }

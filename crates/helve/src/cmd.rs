@@ -32,10 +32,19 @@ use rayon::prelude::*;
 use crate::client::{Client, Target};
 use crate::exit::{Done, Exit, Failure};
 use crate::load::Loaded;
-use crate::out;
+use crate::{out, workspace};
 
-/// Does something with a hub: the one that runs, or one that is opened for it.
+/// Does something with a hub: the one that runs, or one that is opened for it. Where
+/// there is no workspace, none is made: what is asked about is somewhere else.
 async fn with_hub(target: &Target, work: impl AsyncFnOnce(&Client) -> Done) -> Done {
+    if !target.is_elsewhere() {
+        workspace::known()?;
+    }
+    with_new_hub(target, work).await
+}
+
+/// The same for what may be the first thing that is done in a workspace.
+async fn with_new_hub(target: &Target, work: impl AsyncFnOnce(&Client) -> Done) -> Done {
     let client = Client::open(target).await?;
     let done = work(&client).await;
     let closed = client.close().await;

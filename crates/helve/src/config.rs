@@ -110,6 +110,15 @@ impl Config {
         }
     }
 
+    /// What is wrong with the folders that the configuration names.
+    pub(crate) fn missing_tools(&self, root: &Path) -> Vec<String> {
+        let named = self.tools.iter().flatten();
+        let missing = named.filter(|folder| !root.join(folder).is_dir());
+        missing
+            .map(|f| format!("`tools` names `{}`, which is no folder", f.display()))
+            .collect()
+    }
+
     /// How approvals are asked for and granted.
     pub(crate) fn approval_rules(&self) -> helve_kernel::ApprovalRules {
         let default = helve_kernel::ApprovalRules::default();
@@ -141,7 +150,13 @@ fn wrong(path: &Path, problem: &str) -> Failure {
 }
 
 fn read(value: &Value) -> Result<Config, String> {
-    let config = Config::deserialize(value).map_err(|e| with_nearest(&e.to_string()))?;
+    let config: Config = serde_path_to_error::deserialize(value).map_err(|e| {
+        let message = e.inner().to_string();
+        match message.starts_with("unknown field") || e.path().iter().next().is_none() {
+            true => with_nearest(&message),
+            false => format!("`{}`: {message}", e.path()),
+        }
+    })?;
     for (name, text) in [
         ("ask_for", &config.approvals.ask_for),
         ("grant_for", &config.approvals.grant_for),

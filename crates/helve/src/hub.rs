@@ -18,15 +18,19 @@ use helve_kernel::store::Record;
 use helve_kernel::{Kernel, NewToken, OpenError, Permission, Principal, PrincipalKind, StoreError};
 use helve_server::{Hub, Settings};
 use helve_store::SqliteStore;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::client::Client;
 use crate::config::Config;
-use crate::env;
 use crate::exit::Failure;
 use crate::state::State;
+use crate::{env, out};
 
-pub(crate) use checkpoint::{Checkpoints, public_key, read as read_checkpoints};
+pub(crate) use checkpoint::{
+    Checkpoints, missing as missing_checkpoints, public_key, read as read_checkpoints,
+};
 pub(crate) use tools::Synced;
 
 /// The token file of the person at the terminal, and of the first agent.
@@ -47,6 +51,13 @@ pub(crate) struct Open {
     closing: CancellationToken,
 }
 
+/// Whether something was made just now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Age {
+    New,
+    Kept,
+}
+
 /// How long runs may go on while the hub closes.
 const GRACE: Duration = Duration::from_secs(10);
 
@@ -55,8 +66,7 @@ impl Open {
     pub(crate) async fn open(root: &Path, hosts: Vec<String>) -> Result<Self, Failure> {
         let config = Config::load(root)?;
         let state = State::create(root)?;
-        let store = SqliteStore::open(&state.database()).map_err(|e| unopened(&e))?;
-        let store = Arc::new(store);
+        let store = Arc::new(store(&state).await.map_err(|e| unopened(&e))?);
         let checkpoints = Arc::new(Checkpoints::open(&state)?);
         checkpoints.hold_against(&*store).await?;
         let policy = config.policy().map_err(Failure::input)?;
@@ -79,7 +89,8 @@ impl Open {
             OpenError::Store(e) => unopened(&e),
             other => Failure::input(other).hint("`helve audit verify` checks the record"),
         })?;
-        let synced = tools::sync(&kernel, root, &config).await?;
+        let mut synced = tools::sync(&kernel, root, &config).await?;
+        synced.problems.extend(config.missing_tools(root));
         kernel.resume_approved().await.map_err(|e| unopened(&e))?;
         let default = Settings::default();
         let settings = Settings {
@@ -175,11 +186,12 @@ impl Open {
         self.state.write_token(TERMINAL, secret.reveal())
     }
 
-    /// The first agent's token: made once, so that there is something to paste.
-    pub(crate) async fn agent_token(&self) -> Result<String, Failure> {
+    /// The first agent's token: made once, so that there is something to paste. Whether
+    /// it is new.
+    pub(crate) async fn agent_token(&self) -> Result<(String, Age), Failure> {
         let kept = self.state.read_token(AGENT);
         if let Some(secret) = kept.filter(|s| self.kernel().authenticate(s).is_some()) {
-            return Ok(secret);
+            return Ok((secret, Age::Kept));
         }
         let person = Principal::person(env::user());
         let made = self
@@ -188,7 +200,34 @@ impl Open {
             .await;
         let (_, secret) = made.map_err(|e| Failure::output(e.message))?;
         self.state.write_token(AGENT, secret.reveal())?;
-        Ok(secret.reveal().to_owned())
+        Ok((secret.reveal().to_owned(), Age::New))
+    }
+}
+
+/// How long a command waits for another one to let go of the store, when it says so,
+/// and how often it looks.
+const PATIENCE: Duration = Duration::from_secs(10);
+const SILENCE: Duration = Duration::from_secs(1);
+const PAUSE: Duration = Duration::from_millis(25);
+
+/// Opens the store. Commands that open a hub for themselves take turns; a hub that
+/// runs does not let go, and is not waited for.
+pub(crate) async fn store(state: &State) -> Result<SqliteStore, StoreError> {
+    let begun = Instant::now();
+    let mut told = false;
+    loop {
+        let locked = match SqliteStore::open(&state.database()) {
+            Err(locked @ StoreError::Locked(_)) => locked,
+            opened => return opened,
+        };
+        if begun.elapsed() >= PATIENCE || Client::runs(state).await {
+            return Err(locked);
+        }
+        if !told && begun.elapsed() >= SILENCE {
+            told = true;
+            out::say("waiting for another helve in this workspace");
+        }
+        tokio::time::sleep(PAUSE).await;
     }
 }
 

@@ -50,7 +50,7 @@ impl Kind {
         let word = self.word();
         let hex = text.bytes().all(|b| b.is_ascii_hexdigit());
         if text.len() < LEAST || !hex {
-            let error = format!("`{}` is no id of a {word}", out::visible(text));
+            let error = format!("`{}` is not the id of any {word}", out::visible(text));
             let hint = format!("give all of it, or at least the last {LEAST} characters");
             return Err(Failure::usage(error).hint(hint));
         }

@@ -38,12 +38,43 @@ pub(crate) fn arguments(args: &Value) -> String {
         Some(map) => {
             let each = map.iter().map(|(name, value)| match secret(value) {
                 true => format!("{name}=[secret]"),
-                false => format!("{name}={value}"),
+                false => format!("{name}={}", shortened(&value.to_string(), LINE)),
             });
             out::visible(&each.collect::<Vec<_>>().join(" "))
         }
         None => out::visible(&args.to_string()),
     }
+}
+
+/// How many characters of a value are shown among others on a line, and on one of its own.
+const LINE: usize = 100;
+const SCREEN: usize = 400;
+
+/// A text without its middle, if it is longer than `most`; and how long it is.
+fn shortened(text: &str, most: usize) -> String {
+    let length = text.chars().count();
+    if length <= most {
+        return text.to_owned();
+    }
+    let half = most / 2;
+    let start: String = text.chars().take(half).collect();
+    let end: String = text.chars().skip(length - half).collect();
+    format!("{start} … [{length} characters] … {end}")
+}
+
+/// How much of long values is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extent {
+    Whole,
+    /// So much that what stands beside them is still seen.
+    Screen,
+}
+
+/// Whether some value is too long for the screen.
+pub(crate) fn is_long(args: &Value) -> bool {
+    let values = args.as_object().into_iter().flatten();
+    let mut lengths = values.map(|(_, value)| value.to_string().chars().count());
+    lengths.any(|length| length > SCREEN)
 }
 
 /// Whether an argument stands as a keyed hash.
@@ -72,14 +103,15 @@ impl Fields {
     }
 
     /// Each argument on a line of its own.
-    pub(crate) fn arguments(&mut self, args: &Value) -> &mut Self {
+    pub(crate) fn arguments(&mut self, args: &Value, extent: Extent) -> &mut Self {
         let empty = serde_json::Map::new();
         let map = args.as_object().unwrap_or(&empty);
         for (i, (name, value)) in map.iter().enumerate() {
             let heading = if i == 0 { "arguments" } else { "" };
-            let shown = match secret(value) {
-                true => "[secret]".to_owned(),
-                false => value.to_string(),
+            let shown = match (secret(value), extent) {
+                (true, _) => "[secret]".to_owned(),
+                (false, Extent::Whole) => value.to_string(),
+                (false, Extent::Screen) => shortened(&value.to_string(), SCREEN),
             };
             self.add(heading, format!("{name} = {shown}"));
         }
@@ -96,5 +128,16 @@ impl Fields {
             table.row([name, value.clone()]);
         }
         table.whole()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_text_loses_its_middle() {
+        assert_eq!(shortened("aébc", 4), "aébc");
+        assert_eq!(shortened("aébcd", 4), "aé … [5 characters] … cd");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use helve_core::audit::SigningKey;
@@ -107,6 +107,24 @@ impl State {
         Ok(SigningKey::from_bytes(&self.key("audit")?))
     }
 
+    /// The last checkpoint, as it stands beside the key that signed it.
+    pub(crate) fn signed(&self) -> Result<Option<String>, Failure> {
+        let path = self.0.join("keys/signed");
+        match fs::read_to_string(&path) {
+            Ok(line) => Ok(Some(line)),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(e) => {
+                let path = path.display();
+                Err(Failure::input(format!("`{path}` cannot be read: {e}")))
+            }
+        }
+    }
+
+    pub(crate) fn set_signed(&self, line: &str) -> Result<(), Failure> {
+        let path = self.0.join("keys/signed");
+        private(&path, format!("{line}\n").as_bytes()).map_err(|e| unwritable(&path, &e))
+    }
+
     /// Where the running hub listens, if one says that it does.
     pub(crate) fn running(&self) -> Option<String> {
         let text = fs::read_to_string(self.0.join("hub.json")).ok()?;
@@ -130,17 +148,14 @@ fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
     Failure::output(format!("`{}` cannot be written: {error}", path.display()))
 }
 
-/// Writes a file that only its owner can read: whole, or not at all.
+/// Writes a file that only its owner can read: whole, or not at all, whoever else
+/// writes it at the same time.
 fn private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let beside = path.with_extension("new");
-    let mut options = fs::OpenOptions::new();
-    let mut file = options
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&beside)?;
+    let folder = path.parent().unwrap_or(Path::new("."));
+    // It is made for its owner alone.
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
     file.write_all(bytes)?;
-    file.sync_all()?;
-    fs::rename(&beside, path)
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|e| e.error)?;
+    Ok(())
 }

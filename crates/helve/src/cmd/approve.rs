@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use super::{approvals, runs, with_hub};
 use crate::client::{Client, Target, escaped};
 use crate::exit::{Done, Exit, Failure};
-use crate::id::Kind;
-use crate::shown::{self, Fields, text};
+use crate::id::{self, Kind};
+use crate::shown::{self, Extent, Fields, text};
 use crate::table::Cell;
 use crate::{follow, out, when};
 
@@ -46,7 +46,8 @@ async fn approve(args: &ApproveArgs, client: &Client) -> Done {
         show(client, &approval).await;
     }
     // Where nobody can be asked, the id that was given is the answer.
-    if asks && !out::ask("Let it run?") {
+    let question = format!("Let `{}` run?", text(&approval["tool"]));
+    if asks && !out::ask(&question) {
         out::say("not approved; it still waits");
         return Ok(Exit::Ok);
     }
@@ -137,7 +138,7 @@ pub(super) async fn show(client: &Client, approval: &Value) {
     fields
         .some("does", &text(&definition["description"]))
         .some("runs", &command(&definition["executor"]["command"]))
-        .arguments(&approval["args"])
+        .arguments(&approval["args"], Extent::Screen)
         .add(
             "asked by",
             format!(
@@ -161,6 +162,10 @@ pub(super) async fn show(client: &Client, approval: &Value) {
         fields.add("warning", Cell::styled(out::WARNING, warning));
     }
     out::say(fields.text().trim_end_matches('\n'));
+    if shown::is_long(&approval["args"]) {
+        let run = id::short(&approval["run_id"]);
+        out::say(&format!("`helve runs {run}` shows the arguments in full"));
+    }
 }
 
 /// What speaks against it, by what the tool says of itself.

@@ -6,7 +6,7 @@ use axum::http::Method;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::with_hub;
+use super::with_new_hub;
 use crate::arguments::Arguments;
 use crate::client::{Client, Target, escaped};
 use crate::exit::{Done, Exit};
@@ -24,7 +24,7 @@ pub(crate) struct CallArgs {
     tool: String,
     #[command(flatten)]
     arguments: Arguments,
-    /// Wait until somebody decides, where an approval is needed.
+    /// Wait until somebody decides, where an approval is needed; only with a hub that runs.
     #[arg(long)]
     wait: bool,
     /// The same call under the same key runs once.
@@ -39,7 +39,7 @@ pub(crate) struct CallArgs {
 
 pub(crate) async fn run(args: &CallArgs) -> Done {
     let body = json!({"args": args.arguments.read()?, "wait": "nothing"});
-    with_hub(&args.target, async |client| {
+    with_new_hub(&args.target, async |client| {
         let done = call(args, client, &body).await;
         if done.as_ref().is_err_and(|e| e.exit == Exit::Input) {
             // The tool may be in a file that could not be loaded.
@@ -75,7 +75,13 @@ async fn call(args: &CallArgs, client: &Client, body: &Value) -> Done {
         if client.is_here() {
             told(client, id).await;
         }
-        if !args.wait {
+        if args.wait && client.is_here() {
+            out::warn(
+                "no hub runs, so nobody could decide while this command waits; start `helve up` to \
+                 wait for a decision",
+            );
+        }
+        if !args.wait || client.is_here() {
             if args.json {
                 out::data(&format!("{answer}\n"))?;
             }

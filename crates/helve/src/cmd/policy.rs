@@ -210,7 +210,7 @@ async fn explain(args: &ExplainArgs, client: &Client, call: Value) -> Done {
 fn check(args: &CheckArgs) -> Done {
     let config = match &args.file {
         Some(file) => Config::of_file(file)?,
-        None => Config::load(&workspace::root())?,
+        None => Config::load(&workspace::known()?)?,
     };
     let policy = config.policy().map_err(Failure::input)?;
     let rules = policy.rules().len();

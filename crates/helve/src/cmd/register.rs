@@ -4,7 +4,7 @@ use axum::http::Method;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{all_read, with_hub};
+use super::{all_read, with_new_hub};
 use crate::cli::dialect_or_auto;
 use crate::client::{Client, Target, escaped};
 use crate::exit::{Done, Exit, Failure};
@@ -43,7 +43,7 @@ pub(crate) async fn run(args: &RegisterArgs) -> Done {
     };
     let loaded = load::load(std::slice::from_ref(&args.file), reading)?;
     all_read(&loaded)?;
-    with_hub(&args.target, async |client| {
+    with_new_hub(&args.target, async |client| {
         register(args, client, &loaded).await
     })
     .await

@@ -9,7 +9,7 @@ use super::with_hub;
 use crate::client::{Client, Target, escaped};
 use crate::exit::{Done, Exit};
 use crate::id::{self, Kind};
-use crate::shown::{self, Fields, text};
+use crate::shown::{self, Extent, Fields, text};
 use crate::table::{Cell, Table};
 use crate::{out, when};
 
@@ -100,7 +100,7 @@ async fn one(client: &Client, id: &str, json: bool) -> Done {
         .add("state", shown::state(&run["state"]))
         .add("by", shown::caller(&run["owner"], &run["under"]))
         .some("agent", &text(&run["agent"]))
-        .arguments(&run["args"])
+        .arguments(&run["args"], Extent::Whole)
         .add("asked", when::moment(&run["created"]))
         .some("began", &when::moment(&run["started"]))
         .some("ended", &ended(&run));

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use helve_kernel::Permission;
 use serde_json::{Value, json};
 
-use super::with_hub;
+use super::{with_hub, with_new_hub};
 use crate::client::{Client, Target};
 use crate::exit::{Done, Exit, Failure};
 use crate::hub::TERMINAL;
@@ -103,7 +103,7 @@ pub(crate) async fn run(args: &TokenArgs) -> Done {
     match &args.what {
         What::Create(args) => {
             let keep = args.save.then(|| place(&args.name)).transpose()?;
-            with_hub(&args.target, async |client| {
+            with_new_hub(&args.target, async |client| {
                 create(args, client, keep).await
             })
             .await

@@ -1,5 +1,6 @@
 //! `helve up`: the hub.
 
+use std::io::IsTerminal as _;
 use std::net::SocketAddr;
 
 use clap::Args;
@@ -9,7 +10,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::client::Client;
 use crate::config::{Config, LISTEN};
 use crate::exit::{Done, Exit, Failure};
-use crate::hub::{Open, Synced};
+use crate::hub::{Age, Open, Synced};
 use crate::state::State;
 use crate::{env, out, workspace};
 
@@ -37,17 +38,27 @@ pub(crate) async fn run(args: &UpArgs) -> Done {
     let wanted = args.listen.clone().or_else(|| config.server.listen.clone());
     let wanted = wanted.unwrap_or_else(|| LISTEN.to_owned());
     let listener = TcpListener::bind(&wanted).await.map_err(|e| {
-        Failure::usage(format!("cannot listen on `{wanted}`: {e}"))
-            .hint("another hub may be there; choose a port with `--listen 127.0.0.1:0`")
+        let port = wanted.rsplit_once(':').map(|(_, port)| port.parse::<u16>());
+        Failure::usage(format!("cannot listen on `{}`: {e}", out::visible(&wanted))).hint(
+            match port {
+                Some(Ok(_)) => {
+                    "another hub may be there; choose a port with `--listen 127.0.0.1:0`"
+                }
+                _ => "write it as ADDRESS:PORT, like `127.0.0.1:7717`",
+            },
+        )
     })?;
     let address = listener.local_addr().map_err(Failure::output)?;
     let open = Open::open(&root, hosts(address, &config)).await?;
     let url = format!("http://{}", shown(address));
-    let token = open.agent_token().await?;
+    let (token, age) = open.agent_token().await?;
+    // What goes to a file or a journal stays there; the secret need not.
+    let shows = age == Age::New || std::io::stderr().is_terminal();
+    let token = shows.then_some(token);
     open.record("hub.started").await?;
     open.sign().await?;
     open.state.set_running(&url)?;
-    greet(&open, address, &url, &token);
+    greet(&open, address, &url, token.as_deref());
     open.tend(tell);
 
     let mut term = signal(SignalKind::terminate()).map_err(Failure::output)?;
@@ -93,7 +104,7 @@ fn shown(address: SocketAddr) -> String {
     }
 }
 
-fn greet(open: &Open, address: SocketAddr, url: &str, token: &str) {
+fn greet(open: &Open, address: SocketAddr, url: &str, token: Option<&str>) {
     let strong = |text: &str| out::styled(out::STRONG, text);
     if env::log().as_deref() == Some("quiet") {
         return;
@@ -116,12 +127,16 @@ fn greet(open: &Open, address: SocketAddr, url: &str, token: &str) {
         ));
     }
     tell(&open.synced);
-    out::say(&format!(
-        "\nThe first agent's token (kept in .helve/tokens/agent):\n\n  {token}\n"
-    ));
+    match token {
+        Some(token) => out::say(&format!(
+            "\nThe first agent's token (kept in .helve/tokens/agent):\n\n  {token}\n"
+        )),
+        None => out::say("\nThe first agent's token is kept in .helve/tokens/agent.\n"),
+    }
+    let token = token.unwrap_or("$(cat .helve/tokens/agent)");
     out::say("To call a tool as that agent:\n");
     out::say(&format!(
-        "  curl {url}/catalog -H 'Authorization: Bearer {token}'"
+        "  curl {url}/catalog -H \"Authorization: Bearer {token}\""
     ));
     out::say("  helve call <tool> key=value --as agent\n");
     out::say("To decide what it asks for: `helve approvals`, `helve approve <id>`. Ctrl-C stops.");

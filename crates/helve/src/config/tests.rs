@@ -20,6 +20,14 @@ fn what_is_unknown_is_refused_with_the_nearest() {
             "unknown key `listn`; did you mean `listen`?",
         ),
         (
+            json!({"server": {"rate": "many"}}),
+            "`server.rate`: invalid type: string \"many\", expected u32",
+        ),
+        (
+            json!({"tools": ["a", 1]}),
+            "`tools[1]`: invalid type: integer `1`, expected path string",
+        ),
+        (
             json!({"approvals": {"ask_for": "soon"}}),
             "`approvals.ask_for` cannot be `soon`; write it like `30m` or `1h`",
         ),

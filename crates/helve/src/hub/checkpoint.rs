@@ -1,7 +1,10 @@
 //! Signed checkpoints of the record, kept beside the database and not in it.
 //!
 //! Whoever puts an older copy of the database in place is found out at the next
-//! start, and whoever rewrites the record at the next `helve audit verify`.
+//! start, and whoever rewrites the record at the next `helve audit verify`. The last
+//! checkpoint stands once more beside the key: without the others, or with fewer of
+//! them, the hub does not start either. It is written after them, so that a crash in
+//! between leaves only more checkpoints than it knows of.
 
 use std::fs;
 use std::io::Write as _;
@@ -26,6 +29,7 @@ const SECONDS: Duration = Duration::from_secs(60);
 /// The checkpoints of a hub.
 pub(crate) struct Checkpoints {
     path: PathBuf,
+    state: State,
     key: SigningKey,
     last: Mutex<u64>,
 }
@@ -39,11 +43,14 @@ impl Checkpoints {
     pub(crate) fn open(state: &State) -> Result<Self, Failure> {
         let checkpoints = Self {
             path: state.checkpoints(),
+            state: state.clone(),
             key: state.signing_key()?,
             last: Mutex::new(0),
         };
         let last = checkpoints.all()?.last().map_or(0, |c| c.seq);
         *checkpoints.last() = last;
+        mend(&checkpoints.path)
+            .map_err(|e| Failure::output(format!("the checkpoints cannot be mended: {e}")))?;
         Ok(checkpoints)
     }
 
@@ -58,7 +65,14 @@ impl Checkpoints {
 
     /// Refuses a record that is not the one that was signed last.
     pub(crate) async fn hold_against(&self, store: &dyn Store) -> Result<(), Failure> {
-        let Some(last) = self.all()?.pop() else {
+        let mut all = self.all()?;
+        let signed = self.state.signed()?;
+        if let Some(missing) = missing(&self.state, signed.as_deref(), &all) {
+            return Err(Failure::input(missing).hint(
+                "restore `.helve/checkpoints.jsonl` from a copy, or move `.helve/` away to begin anew",
+            ));
+        }
+        let Some(last) = all.pop() else {
             return Ok(());
         };
         let damaged = |what: &str| {
@@ -111,8 +125,44 @@ impl Checkpoints {
             });
         kept.map_err(|e| Failure::output(format!("a checkpoint cannot be kept: {e}")))?;
         *last = head.seq;
+        self.state.set_signed(&signed.to_line())?;
         Ok(())
     }
+}
+
+/// What is wrong if the checkpoint that was signed last is not among these.
+///
+/// A workspace that never signed, or signed before this was kept, knows of none.
+pub(crate) fn missing(state: &State, signed: Option<&str>, kept: &[Checkpoint]) -> Option<String> {
+    let Some(signed) = Checkpoint::from_line(signed?.trim_end()) else {
+        return Some("`.helve/keys/signed` is damaged: it is no checkpoint".to_owned());
+    };
+    let same = |c: &Checkpoint| c.seq == signed.seq && c.hash == signed.hash;
+    (!kept.iter().any(same)).then(|| {
+        format!(
+            "checkpoints are missing: entry {} was signed, and `{}` does not say so",
+            signed.seq,
+            state.checkpoints().display()
+        )
+    })
+}
+
+/// Ends a last line that a crash cut off, so that the next one stands on its own.
+fn mend(path: &std::path::Path) -> std::io::Result<()> {
+    let text = match fs::read_to_string(path) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        text => text?,
+    };
+    if text.is_empty() || text.ends_with('\n') {
+        return Ok(());
+    }
+    let start = text.rfind('\n').map_or(0, |i| i + 1);
+    let mut file = fs::OpenOptions::new().append(true).open(path)?;
+    match Checkpoint::from_line(&text[start..]) {
+        Some(_) => file.write_all(b"\n")?,
+        None => file.set_len(start as u64)?,
+    }
+    file.sync_data()
 }
 
 /// The checkpoints of a file.

@@ -280,3 +280,40 @@ fn nobody_can_be_told() {
     );
     server.stop(folder.path());
 }
+
+/// Nobody can decide while the command that waits has the hub.
+#[test]
+fn without_a_hub_nobody_is_waited_for() {
+    let folder = workspace();
+    let ran = folder
+        .helve(&["call", "mail_send", "to=bob", "--wait"])
+        .ended(6);
+    says(&ran, &["start `helve up` to wait", "helve approve "]);
+}
+
+#[test]
+fn a_long_argument_does_not_hide_the_rest() {
+    let folder = workspace();
+    let to = format!("to=begin{}end", "x".repeat(5000));
+    let (run, id) = folder.asked(&["mail_send", &to]);
+    let ran = folder.helve(&["approve", &id]).ended(0);
+    says(
+        &ran,
+        &[
+            "\"beginxx",
+            " … [5010 characters] … ",
+            "xxend\"",
+            "shows the arguments in full",
+        ],
+    );
+    assert!(ran.err.len() < 2000, "{}", ran.err);
+    assert!(folder.helve(&["runs"]).ended(0).out.len() < 1000);
+    // In full where one run is looked at.
+    assert!(
+        folder
+            .helve(&["runs", &run])
+            .ended(0)
+            .out
+            .contains(&to[3..])
+    );
+}

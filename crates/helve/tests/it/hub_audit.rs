@@ -192,6 +192,62 @@ fn an_older_copy_of_the_database_is_found_out() {
     says(&folder.helve(&["doctor"]).ended(1), &["fail  record"]);
 }
 
+/// Without the checkpoints a record that was cut off would look whole.
+#[test]
+fn missing_checkpoints_are_found_out() {
+    let folder = lived();
+    let key = folder.helve(&["audit", "key"]).ended(0).out;
+    let path = folder.path().join(".helve/checkpoints.jsonl");
+    let whole = fs::read_to_string(&path).unwrap();
+    let first = whole.lines().next().unwrap().to_owned() + "\n";
+    assert_ne!(first, whole, "there are two");
+    for left in [None, Some(""), Some(first.as_str())] {
+        match left {
+            None => fs::remove_file(&path).unwrap(),
+            Some(text) => fs::write(&path, text).unwrap(),
+        }
+        for args in [
+            &["up", "--listen", "127.0.0.1:0"][..],
+            &["call", "text_say", "to=x"],
+        ] {
+            let ran = folder.helve(args).ended(3);
+            says(&ran, &["checkpoints are missing", "hint: restore"]);
+        }
+        let ran = folder.helve(&["audit", "verify"]).ended(1);
+        says(&ran, &["checkpoints are missing"]);
+        says(&folder.helve(&["doctor"]).ended(1), &["fail  record"]);
+    }
+    fs::write(&path, &whole).unwrap();
+    folder.helve(&["call", "text_say", "to=x"]).ended(0);
+
+    // A crash: what stands beside the key is older, or never was written.
+    fs::write(folder.path().join(".helve/keys/signed"), &first).unwrap();
+    folder.helve(&["call", "text_say", "to=x"]).ended(0);
+    fs::remove_file(folder.path().join(".helve/keys/signed")).unwrap();
+    folder.helve(&["call", "text_say", "to=x"]).ended(0);
+    // A line that was cut off does not spoil the next one.
+    let torn = fs::read_to_string(&path).unwrap() + &first[..20];
+    fs::write(&path, torn).unwrap();
+    folder.helve(&["call", "text_say", "to=x"]).ended(0);
+    folder.helve(&["call", "text_say", "to=x"]).ended(0);
+    folder.helve(&["audit", "verify"]).ended(0);
+
+    // A record without any signature is not one that the key has signed.
+    let record = folder.helve(&["audit", "export"]).ended(0).out;
+    let entries: Vec<&str> = record
+        .lines()
+        .filter(|l| l.starts_with("{\"seq\""))
+        .collect();
+    folder.write("entries", entries.join("\n"));
+    let verify = ["audit", "verify", "entries", "--key", key.trim()];
+    says(&folder.helve(&verify).ended(1), &["nothing is signed"]);
+    folder.helve(&["audit", "verify", "entries"]).ended(0);
+    fs::remove_file(&path).unwrap();
+    fs::remove_file(folder.path().join(".helve/keys/signed")).unwrap();
+    let ran = folder.helve(&["audit", "verify"]).ended(1);
+    says(&ran, &["nothing is signed"]);
+}
+
 #[test]
 fn the_latest() {
     both(|folder| {
@@ -335,8 +391,9 @@ fn a_secret_is_nowhere_and_can_be_asked_about() {
 #[test]
 fn a_workspace_without_a_record() {
     let folder = Folder::new();
+    folder.write("helve.toml", "");
     for args in [&["audit", "verify"][..], &["audit", "key"]] {
         says(&folder.helve(args).ended(3), &["no record yet", "helve up"]);
     }
-    assert!(folder.files().is_empty(), "nothing is made by looking");
+    assert_eq!(folder.files(), ["helve.toml"], "nothing is made by looking");
 }

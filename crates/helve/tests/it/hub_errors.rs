@@ -20,19 +20,67 @@ fn one_hub_to_a_workspace() {
     let hub = folder.path().join(".helve/hub.json");
     let kept = std::fs::read(&hub).unwrap();
     std::fs::remove_file(&hub).unwrap();
-    let ran = folder.helve(&["up", "--listen", "127.0.0.1:0"]).ended(3);
-    says(
-        &ran,
-        &[
-            "another helve has this store open",
-            "is `helve up` running in this workspace?",
-        ],
-    );
-    folder.helve(&["tools"]).ended(3);
+    std::thread::scope(|scope| {
+        for args in [&["up", "--listen", "127.0.0.1:0"][..], &["tools"]] {
+            scope.spawn(|| {
+                let ran = folder.helve(args).ended(3);
+                says(
+                    &ran,
+                    &[
+                        "waiting for another helve",
+                        "another helve has this store open",
+                        "is `helve up` running in this workspace?",
+                    ],
+                );
+            });
+        }
+    });
     std::fs::write(&hub, kept).unwrap();
     let ran = folder.helve(&["up", "--listen", &server.address]).ended(3);
     says(&ran, &["already"]);
     server.stop(folder.path());
+}
+
+#[test]
+fn commands_without_a_hub_take_turns() {
+    let folder = workspace();
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let ran = folder.helve(&["call", "text_say", "to=bob"]).ended(0);
+                assert_eq!(ran.out, "hello bob\n");
+            });
+        }
+    });
+    folder.helve(&["audit", "verify"]).ended(0);
+}
+
+#[test]
+fn looking_makes_no_workspace() {
+    let folder = crate::run::Folder::new();
+    let id = "0123456789";
+    for args in [
+        &["tools"][..],
+        &["runs"],
+        &["logs", id],
+        &["approvals"],
+        &["approve", id],
+        &["token", "list"],
+        &["policy"],
+        &["policy", "check"],
+        &["audit", "tail"],
+        &["audit", "export"],
+        &["audit", "verify"],
+        &["audit", "key"],
+    ] {
+        let ran = folder.helve(args).ended(3);
+        says(&ran, &["is no workspace", "hint: ", "`helve up`"]);
+    }
+    folder.helve(&["doctor"]).ended(0);
+    assert!(folder.files().is_empty(), "{:?}", folder.files());
+    assert!(!folder.path().join(".helve").exists());
+    folder.helve(&["token", "create", "x"]).ended(0);
+    folder.helve(&["tools"]).ended(0);
 }
 
 #[test]
@@ -126,4 +174,29 @@ fn a_hub_elsewhere_wants_a_token_that_counts() {
     assert_eq!(code, 5, "{said}");
     assert!(said.contains("has no permission `audit:read`"), "{said}");
     server.stop(folder.path());
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    let folder = workspace();
+    let check = |args: &[&str], code: i32, wanted: &[&str]| {
+        says(&folder.helve(args).ended(code), wanted);
+    };
+    let form = [
+        "cannot listen on `nonsense`",
+        "hint: write it as ADDRESS:PORT",
+    ];
+    check(&["up", "--listen", "nonsense"], 2, &form);
+    check(&["call", "zzzzzzzzzz"], 3, &["hint: `helve tools` shows"]);
+    check(&["approve", "zzz"], 2, &["is not the id of any approval"]);
+    check(
+        &["token", "create", "a/b", "--save"],
+        2,
+        &["letters, digits"],
+    );
+    folder.write("helve.toml", "tools = [\"tools\", \"nowhere\"]\n");
+    let missing = "`tools` names `nowhere`, which is no folder";
+    check(&["doctor"], 0, &["warn  tools", missing]);
+    folder.write("helve.toml", "[server]\nrate = \"many\"\n");
+    check(&["tools"], 3, &["`server.rate`: invalid type"]);
 }

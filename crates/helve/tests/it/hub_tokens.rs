@@ -1,5 +1,9 @@
 //! Tokens, from the command line.
 
+}
+
+use std::io::{BufRead as _, BufReader};
+
 use crate::hub::{both, says, workspace};
 
 #[test]
@@ -157,4 +161,34 @@ fn the_token_of_the_terminal_goes_to_its_own_hub_only() {
     let ran = folder.helve(&["tools", "--url", &url]).ended(2);
     assert!(ran.err.contains("a token of its own"), "{}", ran.err);
     assert!(listener.accept().is_err(), "somebody called");
+}
+
+/// What a service manager keeps of each start must not be the secret.
+#[test]
+fn the_token_of_the_agent_is_shown_once() {
+    let folder = workspace();
+    let started = || {
+        let mut child = crate::run::command(folder.path())
+            .args(["up", "--listen", "127.0.0.1:0"])
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let mut said = String::new();
+        for line in lines.map_while(Result::ok) {
+            said += &line;
+            if line.contains("Ctrl-C stops") {
+                break;
+            }
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        said
+    };
+    let said = started();
+    let secret = crate::server::token(folder.path(), "agent");
+    assert!(said.contains(&secret), "{said}");
+    let said = started();
+    assert!(!said.contains(&secret), "{said}");
+    assert!(said.contains(".helve/tokens/agent"), "{said}");
 }

@@ -20,7 +20,7 @@ pub(crate) struct KeyArgs {
 }
 
 pub(super) fn run(args: &KeyArgs) -> Done {
-    let state = State::of(&workspace::root());
+    let state = State::of(&workspace::known()?);
     if !state.database().exists() {
         return Err(nothing());
     }

@@ -19,7 +19,7 @@ use serde_json::json;
 use super::key::nothing;
 use crate::client::{Client, Target, refusal};
 use crate::exit::{Done, Exit, Failure};
-use crate::hub::{public_key, read_checkpoints, unopened};
+use crate::hub::{self, missing_checkpoints, public_key, read_checkpoints, unopened};
 use crate::state::State;
 use crate::{out, workspace};
 
@@ -92,6 +92,18 @@ fn kept(path: &Path) -> Result<Vec<Checkpoint>, Failure> {
         exit: Exit::Findings,
         ..failure
     })
+}
+
+/// The checkpoints of a workspace, none of which may be missing.
+fn of_workspace(state: &State) -> Result<Vec<Checkpoint>, Failure> {
+    // Read first: it is written after the others.
+    let signed = state.signed()?;
+    let checkpoints = kept(&state.checkpoints())?;
+    match missing_checkpoints(state, signed.as_deref(), &checkpoints) {
+        None => Ok(checkpoints),
+        Some(missing) => Err(Failure::new(Exit::Findings, missing)
+            .hint("without them a record that was cut off looks whole; restore them from a copy")),
+    }
 }
 
 impl Against {
@@ -213,15 +225,15 @@ async fn of_hub(
         let against = Against::new(checkpoints, given);
         return streamed(&args.target, against).await;
     }
-    let state = State::of(&workspace::root());
+    let state = State::of(&workspace::known()?);
     if !state.database().exists() {
         return Err(nothing());
     }
     // Read first: what is signed while the record is read must not be missing in it.
-    checkpoints.extend(kept(&state.checkpoints())?);
+    checkpoints.extend(of_workspace(&state)?);
     let own = public_key(&state)?;
     let against = Against::new(checkpoints, given.or(Some((own, Trust::Workspace))));
-    match is_up(&state).await {
+    match Client::runs(&state).await {
         true => streamed(&args.target, against).await,
         false => {
             let checked = stored(&state, &against).await?;
@@ -241,16 +253,9 @@ pub(in crate::cmd) async fn running(target: &Target) -> Result<Checked, Failure>
 }
 
 fn own_checkpoints(state: &State) -> Result<Against, Failure> {
-    let checkpoints = kept(&state.checkpoints())?;
+    let checkpoints = of_workspace(state)?;
     let key = public_key(state)?;
     Ok(Against::new(checkpoints, Some((key, Trust::Workspace))))
-}
-
-async fn is_up(state: &State) -> bool {
-    match state.running() {
-        Some(url) => Client::answers(&url).await,
-        None => false,
-    }
 }
 
 /// The record of this workspace, held against what it signed. For `helve doctor`.
@@ -260,7 +265,7 @@ pub(in crate::cmd) async fn own(state: &State) -> Result<Checked, Failure> {
 
 /// Out of the store, without opening a hub: one that is damaged would not open.
 async fn stored(state: &State, against: &Against) -> Result<Checked, Failure> {
-    let store = match SqliteStore::open(&state.database()) {
+    let store = match hub::store(state).await {
         Ok(store) => store,
         Err(e @ StoreError::Damaged(_)) => return Ok(Err(e.to_string())),
         Err(e) => return Err(unopened(&e)),
@@ -357,6 +362,12 @@ fn report(args: &VerifyArgs, checked: &Checked, against: &Against) -> Done {
         Trust::None => "none",
     };
     let signed = against.trust != Trust::None;
+    let checked = &match checked {
+        Ok(verified) if !signed && verified.head.seq > 0 && must_be_signed(args) => {
+            return unsigned(args, trust);
+        }
+        checked => checked.as_ref(),
+    };
     if args.json {
         let key = signed.then(|| against.key.to_string());
         out::json(&match checked {
@@ -366,6 +377,7 @@ fn report(args: &VerifyArgs, checked: &Checked, against: &Against) -> Done {
                 "head": verified.head.hash.to_string(),
                 "checkpoints": verified.checkpoints,
                 "covered": verified.covered,
+                "unsigned": verified.head.seq - verified.covered,
                 "key": key,
                 "trust": trust,
             }),
@@ -376,12 +388,28 @@ fn report(args: &VerifyArgs, checked: &Checked, against: &Against) -> Done {
             Err(_) => Exit::Findings,
         });
     }
-    let verified = checked.as_ref().map_err(|broken| {
+    let verified = checked.map_err(|broken| {
         Failure::new(Exit::Findings, format!("the record is broken: {broken}"))
             .hint("keep this copy; compare it with an earlier export to see what was there")
     })?;
     show(verified, against)?;
     Ok(Exit::Ok)
+}
+
+/// Whether somebody counts on signatures: by their key, or because it is their own hub.
+fn must_be_signed(args: &VerifyArgs) -> bool {
+    let own = args.file.is_none() && !args.target.is_elsewhere();
+    own || args.key.is_some()
+}
+
+fn unsigned(args: &VerifyArgs, trust: &str) -> Done {
+    let error = "nothing is signed: it could have been written anew or cut off";
+    if args.json {
+        out::json(&json!({"ok": false, "error": error, "key": null, "trust": trust}))?;
+        return Ok(Exit::Findings);
+    }
+    Err(Failure::new(Exit::Findings, error)
+        .hint("a hub signs when it starts, after a minute, and when it stops; give what it signed with `--checkpoints`"))
 }
 
 fn show(verified: &Verified, against: &Against) -> Result<(), Failure> {
@@ -401,7 +429,7 @@ fn show(verified: &Verified, against: &Against) -> Result<(), Failure> {
         let after = verified.head.seq - verified.covered;
         let rest = match after {
             0 => "all of it".to_owned(),
-            n => format!("up to entry {}; the last {n} not yet", verified.covered),
+            n => format!("up to entry {}; not signed yet: {n}", verified.covered),
         };
         fields.add("signed", rest);
         let whose = match against.trust {

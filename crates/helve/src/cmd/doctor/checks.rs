@@ -44,6 +44,11 @@ pub(super) async fn all(target: &Target) -> Vec<Check> {
     };
     checks.extend(hub(target, &state).await);
     if let Some(config) = &config {
+        let missing = config.missing_tools(&root).into_iter();
+        checks.extend(missing.map(|text| {
+            Check::new("tools", Status::Warn, out::visible(&text))
+                .todo("make the folder, or take it out of `helve.toml`")
+        }));
         checks.extend(tools(&root, config).await);
     }
     checks.push(executors());
