@@ -1,7 +1,5 @@
 //! Tokens, from the command line.
 
-}
-
 use std::io::{BufRead as _, BufReader};
 
 use crate::hub::{both, says, workspace};
