@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 
 use super::pass::{Ready, not_recorded};
 use super::waiting::Asker;
-use super::{Kernel, lock};
+use super::{Kernel, lock, read};
 use crate::run::RunState;
 use crate::store::{Decided, Opened, StoreError};
 use crate::{
     Answer, Approval, ApprovalId, ApprovalState, Change, Decision, Notice, Permission, Principal,
-    RunId, TokenId, ToolError, Verdict, Wait,
+    RunId, Token, TokenId, ToolError, Verdict, Wait,
 };
 
 impl Kernel {
@@ -143,6 +143,30 @@ impl Kernel {
         Ok(())
     }
 
+    /// Refuses a yes beside that of somebody who gave, or has, the token behind it: the
+    /// two may be one.
+    pub(super) fn independent<'o>(
+        &self,
+        mut others: impl Iterator<Item = &'o str>,
+        owner: &str,
+    ) -> Result<(), ToolError> {
+        let tokens = read(&self.inner.tokens);
+        let now = self.now();
+        let gave = |maker: &str, owner: &str| {
+            let decides = |t: &Token| t.permissions.contains(&Permission::ApprovalDecide);
+            let mut theirs = tokens.all().filter(|t| t.owner == owner && t.is_live(now));
+            maker != owner && theirs.any(|t| decides(t) && t.created_by == maker)
+        };
+        match others.find(|other| gave(other, owner) || gave(owner, other)) {
+            None => Ok(()),
+            Some(other) => Err(ToolError::permission(format!(
+                "`{owner}` and `{other}`, who has approved it, count as one: one of them has \
+                 a token from the other"
+            ))
+            .with_hint("somebody else with `approval:decide` must decide as well")),
+        }
+    }
+
     /// Says yes or no to an approval. With the last yes that is needed, the run begins.
     pub async fn decide(
         &self,
@@ -166,6 +190,10 @@ impl Kernel {
         self.allowed(who, Permission::ApprovalDecide)?;
         let approval = self.approval(id).await?;
         self.can_decide(who, &approval)?;
+        if verdict == Verdict::Approve {
+            let earlier = approval.decisions.iter().map(|d| d.by.as_str());
+            self.independent(earlier, &who.owner)?;
+        }
         if approval.state == ApprovalState::Pending && self.is_too_late(&approval) {
             self.expire_one(&approval).await.map_err(|e| broken(&e))?;
         }

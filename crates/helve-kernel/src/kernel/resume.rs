@@ -18,8 +18,8 @@ use super::{Kernel, authorize, lock, read};
 use crate::run::{Run, RunState};
 use crate::store::AuditFilter;
 use crate::{
-    Approval, ApprovalState, Ctx, Entry, ErrorKind, Principal, TokenId, ToolError, Verdict, Wait,
-    panic_text,
+    Approval, ApprovalState, Ctx, Entry, ErrorKind, Principal, Token, TokenId, ToolError, Verdict,
+    Wait, panic_text,
 };
 
 impl Kernel {
@@ -86,6 +86,7 @@ impl Kernel {
         let yes = |d: &&crate::Decision| d.verdict == Verdict::Approve;
         let agreed = approval.decisions.iter().filter(yes).count();
         authorize::still_open(&decision, u32::try_from(agreed).unwrap_or(u32::MAX))?;
+        self.still_approved(approval).await?;
         let ready = Ready {
             hidden: self.hide(&entry, &old.args),
             entry,
@@ -99,6 +100,46 @@ impl Kernel {
             return Err(error.with_hint("the tool has changed since; call it again"));
         }
         Ok(ready)
+    }
+
+    /// Every yes must still be one: from somebody who could say it now, and who is not
+    /// the same as another. Whoever decided without a token is taken at their word.
+    async fn still_approved(&self, approval: &Approval) -> Result<(), ToolError> {
+        let decided = AuditFilter {
+            resource: Some(approval.run.to_string()),
+            event: Some("approval.decided".to_owned()),
+            ..AuditFilter::default()
+        };
+        let decided = self.inner.store.audit(decided, 1000).await;
+        let decided = decided.map_err(|e| broken(&e))?;
+        let showed_one = |owner: &str| {
+            let mut theirs = decided.iter().filter(|e| e.record["actor"] == owner);
+            theirs.any(|e| e.record["details"]["token"].is_string())
+        };
+        let yes = approval.decisions.iter();
+        let yes = yes.filter(|d| d.verdict == Verdict::Approve);
+        let yes: Vec<&str> = yes.map(|d| d.by.as_str()).collect();
+        for (i, owner) in yes.iter().copied().enumerate() {
+            let counts = self.independent(yes[..i].iter().copied(), owner);
+            counts.map_err(|e| ToolError::denied(e.message))?;
+            if showed_one(owner) && !self.could_decide(owner, approval) {
+                let error = ToolError::denied(format!(
+                    "`{owner}`, who approved it, may not decide any more"
+                ));
+                return Err(error.with_hint("call the tool again to ask anew"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether somebody has a token with which they could decide now.
+    fn could_decide(&self, owner: &str, approval: &Approval) -> bool {
+        let now = self.now();
+        let tokens = read(&self.inner.tokens);
+        let theirs = tokens.all().filter(|t| t.owner == owner && t.is_live(now));
+        let theirs: Vec<Principal> = theirs.map(Token::principal).collect();
+        drop(tokens);
+        theirs.iter().any(|p| self.can_decide(p, approval).is_ok())
     }
 
     /// The call out of the store, after a restart.

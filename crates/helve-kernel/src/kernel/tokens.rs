@@ -13,6 +13,9 @@ use super::approve::broken;
 use super::{Kernel, read, write};
 use crate::{At, Change, Permission, Principal, PrincipalKind, Secret, Token, TokenId, ToolError};
 
+/// Who does what the hub does by itself.
+const HUB: &str = "hub";
+
 /// All tokens, found by their secrets or by their ids.
 #[derive(Default)]
 pub(super) struct Known {
@@ -109,6 +112,7 @@ impl Kernel {
     ) -> Result<(Token, Secret), ToolError> {
         self.allowed(who, Permission::TokenManage)?;
         within(who, &new)?;
+        self.one_kind(who, &new)?;
         self.not_longer(who, &new)?;
         let secret = Secret::fresh()
             .map_err(|e| ToolError::dependency(format!("no random numbers: {e}")))?;
@@ -227,6 +231,24 @@ impl Kernel {
             .is_some_and(|token| tokens.comes_from(token, owner))
     }
 
+    /// Refuses an owner who is an agent here and a person there: rules and approvals
+    /// know them by that name alone.
+    fn one_kind(&self, who: &Principal, new: &NewToken) -> Result<(), ToolError> {
+        let tokens = read(&self.inner.tokens);
+        let mut others = tokens.all().map(|t| (t.owner.as_str(), t.kind));
+        let is_other =
+            |(owner, kind): (&str, PrincipalKind)| owner == new.owner && kind != new.kind;
+        match others.any(is_other) || is_other((&who.owner, who.kind)) {
+            false => Ok(()),
+            true => Err(ToolError::validation(format!(
+                "`{}` is not the owner of a token of kind `{}`: there is one of the other kind",
+                new.owner,
+                new.kind.as_str()
+            ))
+            .with_hint("choose another `owner`; that of an agent begins with `agent:`")),
+        }
+    }
+
     /// Refuses a token that would count longer than its maker's own.
     fn not_longer(&self, who: &Principal, new: &NewToken) -> Result<(), ToolError> {
         let own = who.token.as_ref().and_then(|id| self.token_end(id));
@@ -246,9 +268,26 @@ fn within(who: &Principal, new: &NewToken) -> Result<(), ToolError> {
     let named = |text: &str| {
         !text.trim().is_empty() && text.len() <= 128 && !text.contains(char::is_control)
     };
-    if !named(&new.name) || !named(&new.owner) {
+    if !named(&new.name) {
         return Err(ToolError::validation(
-            "a token needs a `name` and an `owner` of 1 to 128 characters",
+            "a token needs a `name` of 1 to 128 characters",
+        ));
+    }
+    // Two owners that look alike are a way around a rule.
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._-:@".contains(c);
+    let length = 1..=128;
+    if !length.contains(&new.owner.len()) || !new.owner.chars().all(plain) {
+        let error = ToolError::validation(
+            "a token needs an `owner` of 1 to 128 ASCII letters, digits and `._-:@`",
+        );
+        return Err(error.with_hint("without one, an agent's is `agent:` and its `name`"));
+    }
+    if new.owner == HUB {
+        return Err(ToolError::validation("`hub` is the hub itself"));
+    }
+    if new.kind == PrincipalKind::Person && new.owner.starts_with("agent:") {
+        return Err(ToolError::validation(
+            "the owner of a person's token cannot begin with `agent:`",
         ));
     }
     let decide = Permission::ApprovalDecide;

@@ -392,7 +392,8 @@ async fn two_are_two_people() {
     let approval = hub.ask(&ann(), "a_write", json!({})).await;
     let first = hub.approve(&bob(), &approval).await.unwrap();
     assert_eq!(first.state, ApprovalState::Pending);
-    let second = bearer(&hub, &cleo(), "bob", &Permission::ALL).await;
+    let root = Principal::person("root");
+    let second = bearer(&hub, &root, "bob", &Permission::ALL).await;
     for who in [bob(), second] {
         let said = refused(hub.approve(&who, &approval).await);
         assert_eq!(said, "conflict: `bob` has decided this before");
@@ -657,4 +658,71 @@ async fn a_question_is_told_though_its_asker_has_gone() {
             break;
         }
     }
+}
+
+async fn two_needed() -> (Hub, Count) {
+    let hub = Hub::with(|b| b.policy(rules(json!([{"effect": "ask", "approvals": 2}])))).await;
+    let (tool, count) = counting("a_write", json!({"risk": "write"}));
+    hub.add(tool);
+    (hub, count)
+}
+
+#[tokio::test]
+async fn whoever_has_a_token_from_another_approver_is_not_a_second_one() {
+    for maker_first in [true, false] {
+        let (hub, count) = two_needed().await;
+        let root = Principal::person("root");
+        let maker = bearer(&hub, &root, "bob", &Permission::ALL).await;
+        let straw = bearer(&hub, &maker, "straw", &Permission::ALL).await;
+        let other = bearer(&hub, &root, "cleo", &Permission::ALL).await;
+        let approval = hub.ask(&ann(), "a_write", json!({})).await;
+        let (one, two) = match maker_first {
+            true => (&maker, &straw),
+            false => (&straw, &maker),
+        };
+        hub.approve(one, &approval).await.unwrap();
+        let said = refused(hub.approve(two, &approval).await);
+        assert!(said.starts_with("permission: "), "{said}");
+        assert!(said.contains("count as one"), "{said}");
+        assert_eq!(count.get(), 0);
+        hub.approve(&other, &approval).await.unwrap();
+        assert_eq!(hub.end_of(&approval).await.state, RunState::Succeeded);
+        // To say no needs no second person.
+        let approval = hub.ask(&ann(), "a_write", json!({})).await;
+        hub.approve(one, &approval).await.unwrap();
+        let no = Verdict::Deny;
+        hub.kernel
+            .decide(two, &approval.id, no, None)
+            .await
+            .unwrap();
+        assert_eq!(hub.end_of(&approval).await.state, RunState::Denied);
+    }
+}
+
+#[tokio::test]
+async fn a_yes_of_somebody_who_may_not_decide_any_more_does_not_count() {
+    let (hub, count) = two_needed().await;
+    let root = Principal::person("root");
+    let first = bearer(&hub, &root, "bob", &Permission::ALL).await;
+    let second = bearer(&hub, &root, "cleo", &Permission::ALL).await;
+    let approval = hub.ask(&ann(), "a_write", json!({})).await;
+    hub.approve(&first, &approval).await.unwrap();
+    let id = first.token.clone().unwrap();
+    hub.kernel.revoke_token(&root, &id).await.unwrap();
+    hub.approve(&second, &approval).await.unwrap();
+    let run = hub.end_of(&approval).await;
+    assert_eq!((run.state, count.get()), (RunState::Denied, 0));
+    let message = run.answer.unwrap()["error"]["message"].clone();
+    assert_eq!(message, "`bob`, who approved it, may not decide any more");
+    let over = hub.kernel.approval(&approval.id).await.unwrap();
+    assert_eq!(over.state, ApprovalState::Withdrawn);
+    // With another token of theirs it does.
+    bearer(&hub, &root, "bob", &Permission::ALL).await;
+    let again = bearer(&hub, &root, "bob", &Permission::ALL).await;
+    let approval = hub.ask(&ann(), "a_write", json!({})).await;
+    hub.approve(&again, &approval).await.unwrap();
+    let id = again.token.clone().unwrap();
+    hub.kernel.revoke_token(&root, &id).await.unwrap();
+    hub.approve(&second, &approval).await.unwrap();
+    assert_eq!(hub.end_of(&approval).await.state, RunState::Succeeded);
 }

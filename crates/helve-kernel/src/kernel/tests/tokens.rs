@@ -275,6 +275,7 @@ async fn no_agent_gets_or_gives_the_right_to_decide() {
     };
     let puppet = NewToken {
         kind: PrincipalKind::Person,
+        owner: "puppet".to_owned(),
         ..deciding
     };
     let error = made(&hub, &bot, puppet).await.unwrap_err();
@@ -310,4 +311,38 @@ async fn everybody_sees_their_own_tokens_and_managers_all() {
     assert_eq!(hub.kernel.tokens(&dan).await.unwrap().len(), 1);
     assert_eq!(hub.kernel.tokens(&ann()).await.unwrap().len(), 2);
     assert_eq!(hub.events().await, ["token.created"; 2]);
+}
+
+#[tokio::test]
+async fn an_owner_is_plain_and_of_one_kind() {
+    let hub = Hub::new().await;
+    made(&hub, &ann(), person("dan")).await.unwrap();
+    let agent = |owner: &str| NewToken {
+        owner: owner.to_owned(),
+        ..NewToken::agent("any name, as it comes: ü")
+    };
+    for owner in ["agent:x", "ci", "a.b-c_d:e@f"] {
+        made(&hub, &ann(), agent(owner)).await.unwrap();
+    }
+    made(&hub, &ann(), person("eve@example.org")).await.unwrap();
+    let long = "x".repeat(129);
+    let wrong = [
+        "",
+        " ",
+        "a b",
+        "dаn",
+        "a\u{200b}b",
+        "a/b",
+        "a*",
+        "hub",
+        &long,
+    ];
+    let wrong = wrong.into_iter().flat_map(|o| [agent(o), person(o)]);
+    let kinds = [agent("dan"), agent("ann"), person("ci"), person("agent:x")];
+    for mut new in wrong.chain(kinds) {
+        new.name = "n".to_owned();
+        let said = format!("{new:?}");
+        let error = made(&hub, &ann(), new).await.expect_err(&said);
+        assert_eq!(error.kind, ErrorKind::Validation, "{said}");
+    }
 }
