@@ -9,7 +9,7 @@
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -49,8 +49,6 @@ impl Checkpoints {
         };
         let last = checkpoints.all()?.last().map_or(0, |c| c.seq);
         *checkpoints.last() = last;
-        mend(&checkpoints.path)
-            .map_err(|e| Failure::output(format!("the checkpoints cannot be mended: {e}")))?;
         Ok(checkpoints)
     }
 
@@ -114,16 +112,8 @@ impl Checkpoints {
             return Ok(());
         }
         let signed = Checkpoint::sign("local", head, at, &self.key).map_err(Failure::output)?;
-        let kept = fs::OpenOptions::new()
-            .create(true)
-            .append(true)
-            .mode(0o600)
-            .open(&self.path)
-            .and_then(|mut file| {
-                file.write_all(format!("{}\n", signed.to_line()).as_bytes())?;
-                file.sync_data()
-            });
-        kept.map_err(|e| Failure::output(format!("a checkpoint cannot be kept: {e}")))?;
+        append(&self.path, &signed.to_line())
+            .map_err(|e| Failure::output(format!("a checkpoint cannot be kept: {e}")))?;
         *last = head.seq;
         self.state.set_signed(&signed.to_line())?;
         Ok(())
@@ -147,8 +137,25 @@ pub(crate) fn missing(state: &State, signed: Option<&str>, kept: &[Checkpoint]) 
     })
 }
 
-/// Ends a last line that a crash cut off, so that the next one stands on its own.
-fn mend(path: &std::path::Path) -> std::io::Result<()> {
+/// Adds a line, so that it is there after a crash.
+fn append(path: &Path, line: &str) -> std::io::Result<()> {
+    mend(path)?;
+    let is_new = !path.exists();
+    let mut file = fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .mode(0o600)
+        .open(path)?;
+    file.write_all(format!("{line}\n").as_bytes())?;
+    file.sync_all()?;
+    match path.parent().filter(|_| is_new) {
+        Some(folder) => fs::File::open(folder)?.sync_all(),
+        None => Ok(()),
+    }
+}
+
+/// Ends a last line that a crash or a full disk cut off, so that the next one stands on its own.
+fn mend(path: &Path) -> std::io::Result<()> {
     let text = match fs::read_to_string(path) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         text => text?,
@@ -166,7 +173,7 @@ fn mend(path: &std::path::Path) -> std::io::Result<()> {
 }
 
 /// The checkpoints of a file.
-pub(crate) fn read(path: &std::path::Path) -> Result<Vec<Checkpoint>, Failure> {
+pub(crate) fn read(path: &Path) -> Result<Vec<Checkpoint>, Failure> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),

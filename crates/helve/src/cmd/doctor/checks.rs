@@ -243,7 +243,11 @@ fn whole(verified: &helve_core::audit::Verified) -> Check {
         "whole: {} entries, signed up to {}",
         verified.head.seq, verified.covered
     );
-    Check::new("record", Status::Ok, text)
+    match verified.checkpoints == 0 && verified.head.seq > 0 {
+        false => Check::new("record", Status::Ok, text),
+        true => Check::new("record", Status::Warn, format!("{text}: nothing is signed"))
+            .todo("it could have been cut off; checkpoints are kept where the hub is"),
+    }
 }
 
 fn broken_record(broken: &str) -> Check {
