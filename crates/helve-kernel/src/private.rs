@@ -6,7 +6,7 @@
 use std::marker::PhantomData;
 
 use helve_core::ToolName;
-use helve_core::schema::walk::subschemas;
+use helve_core::marked::{Mark, marks};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -42,13 +42,10 @@ pub enum Shown {
 impl Shown {
     /// What a schema allows: nothing of an argument, once one is marked as secret.
     pub fn of(schema: &Value) -> Self {
-        let mut shown = Self::Value;
-        subschemas(schema, &mut |_, schema| {
-            if schema.get("writeOnly").is_some_and(|w| w == true) {
-                shown = Self::Place;
-            }
-        });
-        shown
+        match marks(schema, Mark::Secret) {
+            true => Self::Place,
+            false => Self::Value,
+        }
     }
 }
 

@@ -134,3 +134,19 @@ async fn a_sensitive_tool_has_no_output_kept() {
     let id = answer.meta.run_id.unwrap();
     assert_eq!(hub.store.chunks(&id, 0, 100).await.unwrap(), []);
 }
+
+/// However the schema says that it is one.
+#[test]
+fn a_function_quotes_no_argument_once_one_is_secret() {
+    use crate::__private::Shown;
+    let of =
+        |key: serde_json::Value| Shown::of(&json!({"type": "object", "properties": {"key": key}}));
+    assert_eq!(of(json!({"type": "string"})), Shown::Value);
+    for secret in [
+        json!({"writeOnly": true}),
+        json!({"x-secret": true}),
+        json!({"format": "password"}),
+    ] {
+        assert_eq!(of(secret), Shown::Place);
+    }
+}
