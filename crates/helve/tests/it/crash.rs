@@ -29,7 +29,9 @@ impl Chance {
     }
 }
 
-fn workspace() -> Folder {
+/// A workspace whose tools leave their runs' ids in a file elsewhere: one inside it
+/// that a command names would be pinned.
+fn workspace(effects: &Path) -> Folder {
     let folder = Folder::new();
     // One short append is one write, which a kill cannot split.
     folder.write("tools/effect.sh", "echo \"$HELVE_RUN_ID\" >> \"$1\"\n");
@@ -40,7 +42,7 @@ fn workspace() -> Folder {
             "risk": risk,
             "executor": {
                 "type": "host",
-                "command": ["sh", "tools/effect.sh", folder.path().join("effects").display().to_string()],
+                "command": ["sh", "tools/effect.sh", effects.display().to_string()],
             },
             "input_schema": {"type": "object", "properties": {}},
         });
@@ -51,7 +53,9 @@ fn workspace() -> Folder {
 
 #[test]
 fn a_hub_that_is_killed_loses_nothing_and_repeats_nothing() {
-    let folder = workspace();
+    let elsewhere = Folder::new();
+    let effects = elsewhere.path().join("effects");
+    let folder = workspace(&effects);
     let mut chance = Chance(7);
     for _ in 0..KILLS {
         if chance.below(5) == 0 {
@@ -81,7 +85,7 @@ fn a_hub_that_is_killed_loses_nothing_and_repeats_nothing() {
     }
     let server = Server::start(folder.path());
     no_limbo(&server, folder.path());
-    hold_to_account(&server, folder.path());
+    hold_to_account(&server, folder.path(), &effects);
     server.kill();
     folder.helve(&["audit", "verify"]).ended(0);
 }
@@ -161,9 +165,9 @@ fn all(server: &Server, path: &str, cursor: &str, person: &str) -> Vec<Value> {
     }
 }
 
-fn hold_to_account(server: &Server, folder: &Path) {
+fn hold_to_account(server: &Server, folder: &Path, effects: &Path) {
     let person = token(folder, "terminal");
-    let text = std::fs::read_to_string(folder.join("effects")).unwrap_or_default();
+    let text = std::fs::read_to_string(effects).unwrap_or_default();
     let mut effects: HashMap<&str, usize> = HashMap::new();
     for id in text.lines() {
         *effects.entry(id).or_default() += 1;

@@ -78,7 +78,8 @@ fn a_full_disk_refuses_calls_and_damages_nothing() {
             filled += n;
         }
         let (status, answer) = call(&server, &agent);
-        (status != 200 || answer["ok"] == false).then_some((status, answer))
+        // One that had begun may end without its record; then nothing begins any more.
+        (status != 200 && status != 202).then_some((status, answer))
     });
     assert!(filled > 0);
     assert_eq!(refused.0, 503, "{}", refused.1);
