@@ -155,7 +155,7 @@ routes! {
     get "/tokens" list_tokens Needs(ToolRead), "One's own tokens, or with `token:manage` all; never their secrets."
         [] None => &[(200, "Tokens")], &[], tokens::list;
     post "/tokens" create_token Needs(TokenManage), "Makes a token. Its secret is in the answer and nowhere else."
-        [] Some("NewToken") => &[(201, "TokenCreated")], &[400, 413, 415, 422, 503], tokens::create;
+        [] Some("NewToken") => &[(201, "TokenCreated")], &[400, 409, 413, 415, 422, 503], tokens::create;
     delete "/tokens/{id}" revoke_token Needs(ToolRead), "Revokes a token, for streams that are open with it, too."
         [] None => &[(204, "")], &[404, 409, 503], tokens::revoke;
     get "/me" whoami Needs(ToolRead), "Who the token belongs to, and what it may do."

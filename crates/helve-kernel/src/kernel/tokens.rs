@@ -240,7 +240,7 @@ impl Kernel {
             |(owner, kind): (&str, PrincipalKind)| owner == new.owner && kind != new.kind;
         match others.any(is_other) || is_other((&who.owner, who.kind)) {
             false => Ok(()),
-            true => Err(ToolError::validation(format!(
+            true => Err(ToolError::conflict(format!(
                 "`{}` is not the owner of a token of kind `{}`: there is one of the other kind",
                 new.owner,
                 new.kind.as_str()
