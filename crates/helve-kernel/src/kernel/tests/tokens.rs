@@ -338,11 +338,14 @@ async fn an_owner_is_plain_and_of_one_kind() {
         &long,
     ];
     let wrong = wrong.into_iter().flat_map(|o| [agent(o), person(o)]);
-    let kinds = [agent("dan"), agent("ann"), person("ci"), person("agent:x")];
-    for mut new in wrong.chain(kinds) {
+    let wrong = wrong.chain([person("agent:x")]);
+    let wrong = wrong.map(|new| (new, ErrorKind::Validation));
+    let taken = [agent("dan"), agent("ann"), person("ci")];
+    let taken = taken.into_iter().map(|new| (new, ErrorKind::Conflict));
+    for (mut new, kind) in wrong.chain(taken) {
         new.name = "n".to_owned();
         let said = format!("{new:?}");
         let error = made(&hub, &ann(), new).await.expect_err(&said);
-        assert_eq!(error.kind, ErrorKind::Validation, "{said}");
+        assert_eq!(error.kind, kind, "{said}");
     }
 }
