@@ -64,6 +64,11 @@ impl SqliteStore {
         })
     }
 
+    /// Whether a process has the store in that file open.
+    pub fn is_open(path: &Path) -> bool {
+        file::is_locked(path)
+    }
+
     /// Writes what waits, closes the file and lets go of its lock. Whoever comes
     /// later is told that the store is closed.
     pub async fn close(&self) {

@@ -12,14 +12,15 @@
     clippy::disallowed_methods
 )]
 
+mod peer;
+
 use std::hint::black_box;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use helve_core::collection::{Document, Input};
 use helve_core::dialect::{self, DIALECTS, Strictness};
 use helve_core::read::Syntax;
 use helve_core::schema::Schema;
+use peer::{median, python};
 use serde_json::{Value, json};
 
 const DEFINITIONS: usize = 10_000;
@@ -56,7 +57,7 @@ fn main() {
             });
         }));
         rows[4].push(cpu(|| tools.iter().for_each(validate)));
-        rows[5].push(python(&file));
+        rows[5].push(python(PYTHON, &[&file], "jsonschema"));
         eprintln!("round {} of {ROUNDS} done", round + 1);
     }
     let seconds: Vec<f64> = rows.into_iter().map(median).collect();
@@ -130,35 +131,6 @@ for tool in tools:
 print(time.process_time() - start)
 "#;
 
-fn python(file: &Path) -> f64 {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target"),
-        PathBuf::from,
-    );
-    let ours = target.join("venv/bin/python");
-    let program = if ours.is_file() {
-        ours
-    } else {
-        PathBuf::from("python3")
-    };
-    let output = Command::new(&program)
-        .arg("-c")
-        .arg(PYTHON)
-        .arg(file)
-        .output()
-        .unwrap();
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        output.status.success(),
-        "{} needs `jsonschema`; run ./test once: {error}",
-        program.display()
-    );
-    String::from_utf8_lossy(&output.stdout)
-        .trim()
-        .parse()
-        .unwrap()
-}
-
 /// CPU seconds of this thread, from the kernel's own account.
 fn cpu(work: impl FnOnce()) -> f64 {
     let now = || -> f64 {
@@ -168,11 +140,6 @@ fn cpu(work: impl FnOnce()) -> f64 {
     let start = now();
     work();
     now() - start
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }
 
 /// A definition like those that people write: three to eight parameters of every

@@ -16,10 +16,11 @@
     clippy::disallowed_methods
 )]
 
+mod peer;
+
 use std::fs::File;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -32,6 +33,7 @@ use helve_kernel::{
 };
 use helve_store::SqliteStore;
 use mimalloc::MiMalloc;
+use peer::{median, python, target};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
@@ -71,7 +73,7 @@ async fn main() {
     let mut rows: [Vec<f64>; 6] = Default::default();
     for round in 0..ROUNDS {
         rows[0].push(calls(&memory, 1, PART).await);
-        rows[1].push(1.0 / fastmcp());
+        rows[1].push(1.0 / python(PYTHON, &[], "fastmcp"));
         rows[2].push(calls(&durable, 1, PART).await);
         rows[3].push(raw.pairs(&lines, 1, PART).await);
         rows[4].push(calls(&durable, 64, PART).await);
@@ -230,40 +232,3 @@ async def main():
 
 asyncio.run(main())
 "#;
-
-/// Seconds a call.
-fn fastmcp() -> f64 {
-    let ours = target().join("venv/bin/python");
-    let program = if ours.is_file() {
-        ours
-    } else {
-        PathBuf::from("python3")
-    };
-    let output = Command::new(&program)
-        .arg("-c")
-        .arg(PYTHON)
-        .output()
-        .unwrap();
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        output.status.success(),
-        "{} needs `fastmcp`; run ./test once: {error}",
-        program.display()
-    );
-    String::from_utf8_lossy(&output.stdout)
-        .trim()
-        .parse()
-        .unwrap()
-}
-
-fn target() -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target"),
-        PathBuf::from,
-    )
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
-}

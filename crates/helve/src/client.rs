@@ -38,6 +38,9 @@ impl Target {
 /// The host name under which a hub in this process is called.
 const IN_PROCESS: &str = "helve.internal";
 
+/// How long a hub may take to say that it is there.
+const PROBE: Duration = Duration::from_secs(5);
+
 /// A hub that can be asked.
 pub(crate) struct Client {
     way: Way,
@@ -107,15 +110,12 @@ impl Client {
         let Some(url) = state.running() else {
             return Ok(None);
         };
-        let token = token(target, state)?;
-        let client = Self::http(&url, token.unwrap_or_default())?;
-        match (client.alive().await, client.token.is_empty()) {
-            (false, _) => Ok(None),
-            (true, false) => Ok(Some(client)),
-            (true, true) => Err(Failure::input(
-                "the running hub has left no token for the terminal",
-            )),
+        if !Self::answers(&url).await {
+            return Ok(None);
         }
+        let token = token(target, state)?
+            .ok_or_else(|| Failure::input("the running hub has left no token for the terminal"))?;
+        Self::http(&url, token).map(Some)
     }
 
     /// Whether a hub runs in the workspace with that state.
@@ -138,17 +138,14 @@ impl Client {
         Ok(Self { way, token })
     }
 
-    /// Whether a hub answers at that address.
+    /// Whether a hub answers at that address. It is shown no token.
     pub(crate) async fn answers(url: &str) -> bool {
-        match Self::http(url, String::new()) {
-            Ok(client) => client.alive().await,
-            Err(_) => false,
-        }
-    }
-
-    async fn alive(&self) -> bool {
-        let asked = self.send(Method::GET, "/healthz", None, &[]);
-        asked.await.is_ok_and(|reply| reply.status == 200)
+        let Ok(client) = Self::http(url, String::new()) else {
+            return false;
+        };
+        let asked = client.send(Method::GET, "/healthz", None, &[]);
+        let answer = tokio::time::timeout(PROBE, asked).await;
+        answer.is_ok_and(|answer| answer.is_ok_and(|reply| reply.status == 200))
     }
 
     /// Whether the hub is in this process and ends with the command.
@@ -363,7 +360,10 @@ fn token(target: &Target, state: &State) -> Result<Option<String>, Failure> {
                 "there is no saved token `{}`",
                 crate::out::visible(name)
             ))
-            .hint(format!("`helve token create {name} --save` makes one"))
+            .hint(match plain {
+                true => format!("`helve token create {name} --save` makes one"),
+                false => "a saved token has a name of letters, digits and `._-`".to_owned(),
+            })
         };
         return kept.map(Some).ok_or_else(missing);
     }

@@ -67,6 +67,8 @@ impl Open {
         let config = Config::load(root)?;
         let state = State::create(root)?;
         let store = Arc::new(store(&state).await.map_err(|e| unopened(&e))?);
+        // Whoever has the store knows that no other hub runs, whatever one left behind.
+        state.set_stopped();
         let checkpoints = Arc::new(Checkpoints::open(&state)?);
         checkpoints.hold_against(&*store).await?;
         let policy = config.policy().map_err(Failure::input)?;

@@ -6,6 +6,7 @@ use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use helve_core::audit::SigningKey;
+use helve_store::SqliteStore;
 use serde_json::{Value, json};
 
 use crate::exit::Failure;
@@ -125,8 +126,12 @@ impl State {
         private(&path, format!("{line}\n").as_bytes()).map_err(|e| unwritable(&path, &e))
     }
 
-    /// Where the running hub listens, if one says that it does.
+    /// Where the running hub listens, if one does. A hub that was killed leaves its
+    /// word behind, and anybody may listen there by now; but nobody has its store open.
     pub(crate) fn running(&self) -> Option<String> {
+        if !SqliteStore::is_open(&self.database()) {
+            return None;
+        }
         let text = fs::read_to_string(self.0.join("hub.json")).ok()?;
         let value: Value = serde_json::from_str(&text).ok()?;
         Some(value["url"].as_str()?.to_owned())
@@ -139,7 +144,7 @@ impl State {
     }
 
     pub(crate) fn set_stopped(&self) {
-        // Whoever finds it asks the address first.
+        // Whoever finds it looks whether the store is open first.
         let _ = fs::remove_file(self.0.join("hub.json"));
     }
 }

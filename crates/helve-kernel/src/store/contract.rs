@@ -59,7 +59,8 @@ macro_rules! store_contract {
             chunks: [what_a_run_wrote_is_kept_in_order, chunks_need_a_run_and_a_new_number]
             tokens: [tokens_are_kept, a_token_is_revoked_once]
             audit: [
-                an_entry_holds_the_whole_record, entries_are_filtered, many_writers_make_one_chain
+                an_entry_holds_the_whole_record, entries_are_filtered,
+                a_time_is_found_wherever_it_stands, many_writers_make_one_chain
             ]
         }
     };

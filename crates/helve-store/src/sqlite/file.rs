@@ -41,6 +41,12 @@ pub(super) fn lock(path: &Path) -> Result<File, StoreError> {
     }
 }
 
+/// Whether somebody holds that lock now.
+pub(super) fn is_locked(path: &Path) -> bool {
+    let file = File::open(beside(path, ".lock"));
+    file.is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
+}
+
 /// The connection that writes.
 pub(super) fn open_writer(path: &Path) -> Result<Connection, Failure> {
     // SQLite gives the log the mode of the database.

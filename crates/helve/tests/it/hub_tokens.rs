@@ -161,6 +161,21 @@ fn the_token_of_the_terminal_goes_to_its_own_hub_only() {
     assert!(listener.accept().is_err(), "somebody called");
 }
 
+/// A hub that was killed leaves its address behind, and somebody else may listen there.
+#[test]
+fn a_hub_that_is_gone_is_shown_no_token() {
+    let folder = workspace();
+    folder.helve(&["tools"]).ended(0);
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let left = serde_json::json!({"url": url, "pid": 1});
+    folder.write(".helve/hub.json", left.to_string());
+    folder.helve(&["tools"]).ended(0);
+    assert!(listener.accept().is_err(), "somebody called");
+    assert!(!folder.path().join(".helve/hub.json").exists());
+}
+
 /// What a service manager keeps of each start must not be the secret.
 #[test]
 fn the_token_of_the_agent_is_shown_once() {

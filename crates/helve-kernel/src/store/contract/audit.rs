@@ -145,6 +145,33 @@ pub async fn entries_are_filtered(store: Kept) {
     }
 }
 
+/// Over hours, with entries that were written long after their time, and some of
+/// before 1970.
+pub async fn a_time_is_found_wherever_it_stands(store: Kept) {
+    let minute = 60_000;
+    let times = [5, 1, 5, 70, 3, 70, 71, 200, 70, 199, -2, 200, 0, 260, 201];
+    for (i, time) in times.into_iter().enumerate() {
+        let record = Record {
+            at: At(time * minute + i64::try_from(i).unwrap()),
+            ..record("run.ended", "run_1")
+        };
+        store.record(record).await.unwrap();
+    }
+    let all = whole(&store).await;
+    let at = |entry: &Entry| At::parse(entry.record["at"].as_str().unwrap()).unwrap();
+    for time in -3..=262 {
+        for since in [At(time * minute), At(time * minute + 7)] {
+            let filter = AuditFilter {
+                since: Some(since),
+                ..AuditFilter::default()
+            };
+            let found = store.audit(filter, 99).await.unwrap();
+            let wanted: Vec<_> = all.iter().filter(|e| at(e) >= since).cloned().collect();
+            assert_eq!(found, wanted, "since {since:?}");
+        }
+    }
+}
+
 pub async fn many_writers_make_one_chain(store: Kept) {
     let runs = at_once(|_| {
         let store = store.clone();
