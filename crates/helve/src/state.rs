@@ -129,9 +129,14 @@ impl State {
     /// Where the running hub listens, if one does. A hub that was killed leaves its
     /// word behind, and anybody may listen there by now; but nobody has its store open.
     pub(crate) fn running(&self) -> Option<String> {
-        if !SqliteStore::is_open(&self.database()) {
-            return None;
+        match SqliteStore::is_open(&self.database()) {
+            true => self.last_address(),
+            false => None,
         }
+    }
+
+    /// Where a hub said that it listens. One that stopped in order takes its word back.
+    pub(crate) fn last_address(&self) -> Option<String> {
         let text = fs::read_to_string(self.0.join("hub.json")).ok()?;
         let value: Value = serde_json::from_str(&text).ok()?;
         Some(value["url"].as_str()?.to_owned())

@@ -139,7 +139,7 @@ fn rules(config: &Config) -> Check {
 async fn hub(target: &Target, state: &State) -> Vec<Check> {
     let url = match target.is_elsewhere() {
         true => Some("elsewhere".to_owned()),
-        false => state.running(),
+        false => state.last_address(),
     };
     if let Some(url) = url {
         match reached(target).await {
