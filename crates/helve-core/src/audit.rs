@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::hex;
-pub use canonical::{NotCanonical, canonical};
+pub use canonical::{NotCanonical, Writer, canonical};
 pub use checkpoint::Checkpoint;
 pub use key::{PublicKey, Signature, SigningKey};
 pub use verify::{Broken, Verified, Verifier, verify, verify_with};

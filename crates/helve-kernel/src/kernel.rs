@@ -35,7 +35,6 @@ use helve_core::catalog::{Catalog, TooSmall};
 use helve_core::def::ExecutorKind;
 use helve_core::dialect::{Dialect, EncodeError, Encoded, Strictness};
 use helve_core::policy::{Pattern, Policy};
-use serde_json::{Map, Value};
 use tokio::sync::{broadcast, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -488,28 +487,12 @@ impl Kernel {
     }
 
     fn entry_of(&self, actor: &str, event: &'static str, resource: &str) -> Record {
-        Record {
-            at: self.now(),
-            event,
-            actor: actor.to_owned(),
-            resource: resource.to_owned(),
-            details: Map::new(),
-        }
+        Record::new(self.now(), event, actor, resource)
     }
 }
 
 /// The source of tools written in Rust.
 const CODE: &str = "code";
-
-impl Record {
-    pub(crate) fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
-        let value = value.into();
-        if !value.is_null() {
-            self.details.insert(key.to_owned(), value);
-        }
-        self
-    }
-}
 
 // A panic while one of these locks is held cannot leave half a change behind: each
 // holds a map that is changed by single operations.

@@ -13,7 +13,7 @@ pub mod contract;
 mod memory;
 
 use async_trait::async_trait;
-use helve_core::audit::{Entry, Hash, Head};
+use helve_core::audit::{Entry, Hash, Head, NotCanonical, Writer};
 use serde_json::{Map, Value};
 
 use crate::approval::{Approval, ApprovalState, Decision, Notice};
@@ -61,11 +61,40 @@ pub struct Record {
     pub actor: String,
     /// The id of the run, tool, approval or token that it is about.
     pub resource: String,
-    /// All else that is worth knowing.
-    pub details: Map<String, Value>,
+    details: Vec<(&'static str, Value)>,
 }
 
 impl Record {
+    /// That it happened, and nothing more yet.
+    pub fn new(at: At, event: &'static str, actor: &str, resource: &str) -> Self {
+        Self {
+            at,
+            event,
+            actor: actor.to_owned(),
+            resource: resource.to_owned(),
+            details: Vec::with_capacity(10),
+        }
+    }
+
+    /// The same, with something else that is worth knowing; null is not.
+    #[must_use]
+    pub fn with(mut self, key: &'static str, value: impl Into<Value>) -> Self {
+        let value = value.into();
+        if value.is_null() {
+            return self;
+        }
+        match self.details.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, old)) => *old = value,
+            None => self.details.push((key, value)),
+        }
+        self
+    }
+
+    /// All else that is worth knowing.
+    pub fn details(&self) -> impl Iterator<Item = (&'static str, &Value)> {
+        self.details.iter().map(|(key, value)| (*key, value))
+    }
+
     /// The value that goes into the chain.
     pub fn into_value(self) -> Value {
         let mut map = Map::with_capacity(5);
@@ -74,9 +103,24 @@ impl Record {
         map.insert("actor".to_owned(), self.actor.into());
         map.insert("resource".to_owned(), self.resource.into());
         if !self.details.is_empty() {
-            map.insert("details".to_owned(), Value::Object(self.details));
+            let details = self.details.into_iter();
+            let details = details.map(|(key, value)| (key.to_owned(), value));
+            map.insert("details".to_owned(), Value::Object(details.collect()));
         }
         Value::Object(map)
+    }
+
+    /// The canonical form of that value, at once.
+    pub fn canonical(&self) -> Result<String, NotCanonical> {
+        let mut out = Writer::begin();
+        out.text("actor", &self.actor)?;
+        out.text("at", &self.at.to_string())?;
+        if !self.details.is_empty() {
+            out.object("details", self.details())?;
+        }
+        out.text("event", self.event)?;
+        out.text("resource", &self.resource)?;
+        Ok(out.end())
     }
 }
 

@@ -141,13 +141,7 @@ impl Open {
 
     /// Something that happened to the hub as a whole.
     pub(crate) async fn record(&self, event: &'static str) -> Result<(), Failure> {
-        let record = Record {
-            at: self.kernel().now(),
-            event,
-            actor: env::user(),
-            resource: "hub".to_owned(),
-            details: serde_json::Map::new(),
-        };
+        let record = Record::new(self.kernel().now(), event, &env::user(), "hub");
         let recorded = self.kernel().store().record(record).await;
         recorded.map_err(|e| Failure::output(&e))
     }

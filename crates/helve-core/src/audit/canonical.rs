@@ -40,19 +40,77 @@ fn write(value: &Value, out: &mut Vec<u8>) -> Result<(), NotCanonical> {
             out.push(b']');
         }
         Value::Object(fields) => {
-            let mut fields: Vec<_> = fields.iter().collect();
-            fields.sort_unstable_by(|(a, _), (b, _)| a.encode_utf16().cmp(b.encode_utf16()));
-            out.push(b'{');
-            for (i, (key, value)) in fields.into_iter().enumerate() {
-                separate(i, out);
-                write_text(key, out)?;
-                out.push(b':');
-                write(value, out)?;
-            }
-            out.push(b'}');
+            write_object(fields.iter().map(|(key, value)| (key.as_str(), value)), out)?;
         }
     }
     Ok(())
+}
+
+fn write_object<'k, 'v>(
+    fields: impl Iterator<Item = (&'k str, &'v Value)>,
+    out: &mut Vec<u8>,
+) -> Result<(), NotCanonical> {
+    let mut fields: Vec<_> = fields.collect();
+    fields.sort_unstable_by(|(a, _), (b, _)| order(a, b));
+    out.push(b'{');
+    for (i, (key, value)) in fields.into_iter().enumerate() {
+        separate(i, out);
+        write_text(key, out)?;
+        out.push(b':');
+        write(value, out)?;
+    }
+    out.push(b'}');
+    Ok(())
+}
+
+/// Writes an object whose keys come in their order, without a value of it in memory.
+#[derive(Debug)]
+pub struct Writer(Vec<u8>);
+
+impl Writer {
+    /// An object without fields.
+    pub fn begin() -> Self {
+        let mut out = Vec::with_capacity(512);
+        out.push(b'{');
+        Self(out)
+    }
+
+    /// Adds a text. The key must come after the one before it.
+    pub fn text(&mut self, key: &str, text: &str) -> Result<(), NotCanonical> {
+        self.key(key)?;
+        write_text(text, &mut self.0)
+    }
+
+    /// Adds an object, whose own fields may come in any order.
+    pub fn object<'k, 'v>(
+        &mut self,
+        key: &str,
+        fields: impl Iterator<Item = (&'k str, &'v Value)>,
+    ) -> Result<(), NotCanonical> {
+        self.key(key)?;
+        write_object(fields, &mut self.0)
+    }
+
+    /// The whole.
+    pub fn end(mut self) -> String {
+        self.0.push(b'}');
+        String::from_utf8(self.0).expect("JSON that was written from texts is text")
+    }
+
+    fn key(&mut self, key: &str) -> Result<(), NotCanonical> {
+        separate(self.0.len() - 1, &mut self.0);
+        write_text(key, &mut self.0)?;
+        self.0.push(b':');
+        Ok(())
+    }
+}
+
+/// The order of keys: that of their UTF-16 units, which for ASCII is that of their bytes.
+fn order(a: &str, b: &str) -> std::cmp::Ordering {
+    match a.is_ascii() && b.is_ascii() {
+        true => a.cmp(b),
+        false => a.encode_utf16().cmp(b.encode_utf16()),
+    }
 }
 
 fn separate(i: usize, out: &mut Vec<u8>) {

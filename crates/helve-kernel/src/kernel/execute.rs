@@ -24,8 +24,8 @@ use crate::registry::Behind;
 use crate::run::RunState;
 use crate::store::{Move, Opened};
 use crate::{
-    Answer, ApprovalId, Change, ErrorKind, Meta, Next, Passing, Permit, Reply, RunId, ToolError,
-    panic_text,
+    Answer, ApprovalId, Change, ErrorKind, Filter, Meta, Next, Passing, Permit, Reply, RunId,
+    ToolError, panic_text,
 };
 
 /// What the start of a run is on the record.
@@ -150,11 +150,11 @@ impl Execution {
         });
         let instead = lock(&self.instead).take();
         let answer = match instead {
-            Some(Instead::Run(run)) => self.kernel.answer_of(&run, self.ready.wait).await,
+            Some(Instead::Run(run)) => Box::pin(self.kernel.answer_of(&run, self.ready.wait)).await,
             Some(Instead::Refusal) => {
                 let tool = self.ready.entry.def.name.as_str();
                 let principal = &self.ready.principal;
-                self.kernel.refuse(tool, principal, key_taken()).await
+                Box::pin(self.kernel.refuse(tool, principal, key_taken())).await
             }
             None => self.finish(result).await,
         };
@@ -167,9 +167,14 @@ impl Execution {
 
     async fn stoppable(&self) -> Result<Reply, ToolError> {
         let filters = &self.kernel.inner.filters;
-        if filters.is_empty() {
-            return self.work(self.ready.args.clone()).await;
+        match filters.is_empty() {
+            true => self.work(self.ready.args.clone()).await,
+            false => Box::pin(self.filtered(filters)).await,
         }
+    }
+
+    /// The onion, and the tool inside.
+    async fn filtered(&self, filters: &[Arc<dyn Filter>]) -> Result<Reply, ToolError> {
         let passing = Passing {
             def: self.ready.entry.def.clone(),
             principal: self.ready.principal.clone(),
@@ -217,6 +222,12 @@ impl Execution {
             self.kernel.fits(ready, &reply)?;
             return Ok(reply);
         }
+        // Apart: what a program needs would make the future of every call larger.
+        Box::pin(self.run_program(ready)).await
+    }
+
+    /// A tool that an executor runs, with its output kept.
+    async fn run_program(&self, ready: &Ready) -> Result<Reply, ToolError> {
         let inner = &self.kernel.inner;
         let (logs, keep) = Logs::open(
             ready.run.clone(),
@@ -397,12 +408,13 @@ impl Execution {
                 answer
             }
             (None, Start::Open) => {
-                self.kernel
-                    .record_unopened(&self.ready, &mut answer, &secrets)
-                    .await;
+                let unopened = self
+                    .kernel
+                    .record_unopened(&self.ready, &mut answer, &secrets);
+                Box::pin(unopened).await;
                 answer
             }
-            (None, _) => self.not_begun(answer, &secrets).await,
+            (None, _) => Box::pin(self.not_begun(answer, &secrets)).await,
         }
     }
 

@@ -23,7 +23,7 @@ pub mod tools;
 use std::sync::Arc;
 
 use helve_core::audit::{Entry, Hash, Head, verify};
-use serde_json::{Map, json};
+use serde_json::json;
 use tokio::task::JoinSet;
 
 use super::{AuditFilter, Move, Opened, Record, Store, StoreError};
@@ -128,13 +128,7 @@ where
 }
 
 pub fn record(event: &'static str, resource: &(impl ToString + ?Sized)) -> Record {
-    Record {
-        at: At(1_000),
-        event,
-        actor: "ann".to_owned(),
-        resource: resource.to_string(),
-        details: Map::new(),
-    }
+    Record::new(At(1_000), event, "ann", &resource.to_string())
 }
 
 /// A run that waits to begin.

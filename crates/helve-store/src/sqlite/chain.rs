@@ -1,6 +1,6 @@
 //! The record: how entries are written, read and checked.
 
-use helve_core::audit::{Entry, Hash, Head, canonical};
+use helve_core::audit::{Entry, Hash, Head};
 use helve_kernel::store::{AuditFilter, Record};
 use rusqlite::{Connection, Row, params};
 
@@ -25,18 +25,15 @@ pub(super) struct Line {
 
 impl Line {
     pub(super) fn new(record: Record) -> Result<Self, Failure> {
-        let (at, event) = (record.at.0, record.event);
-        let (actor, resource) = (record.actor.clone(), record.resource.clone());
-        let value = record.into_value();
-        shallow(&value)?;
-        let text =
-            String::from_utf8(canonical(&value)?).map_err(|e| Failure::Refused(e.to_string()))?;
+        for (_, value) in record.details() {
+            shallow(value)?;
+        }
         Ok(Self {
-            at,
-            event,
-            actor,
-            resource,
-            text,
+            at: record.at.0,
+            event: record.event,
+            text: record.canonical()?,
+            actor: record.actor,
+            resource: record.resource,
         })
     }
 }

@@ -18,7 +18,7 @@ const LEVELS: usize = 100;
 /// The JSON of a value, where it can be read back.
 pub(super) fn json(value: &Value) -> Result<String, Failure> {
     shallow(value)?;
-    Ok(value.to_string())
+    serde_json::to_string(value).map_err(|e| Failure::Refused(e.to_string()))
 }
 
 /// Refuses a value that could be written and not be read again.

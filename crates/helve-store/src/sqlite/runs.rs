@@ -104,35 +104,46 @@ pub(super) fn step(
     answer: Option<&str>,
     line: &Line,
 ) -> Result<bool, Failure> {
-    let sql = "SELECT state, approval FROM runs WHERE id = ?1";
-    let found = row::row(tx.conn, sql, params![step.run.as_str()], |row| {
-        let approval: Option<String> = row.get("approval")?;
-        Ok((word(row, "state", RunState::parse)?, approval))
-    })?;
-    let Some((_, approval)) = found.filter(|(state, _)| step.from.contains(state)) else {
-        return Ok(false);
-    };
-    change(
-        tx.conn,
+    let from: String = step
+        .from
+        .iter()
+        .flat_map(|state| [" ", state.as_str(), " "])
+        .collect();
+    let mut update = tx.conn.prepare_cached(
         "UPDATE runs SET state = ?2, open = ?3,
              started = coalesce(started, ?4), ended = coalesce(ended, ?5),
              exit_code = coalesce(?6, exit_code), answer = coalesce(?7, answer)
-         WHERE id = ?1",
-        params![
-            step.run.as_str(),
-            step.to.as_str(),
-            !step.to.is_over(),
-            (step.to == RunState::Running).then_some(step.at.0),
-            step.to.is_over().then_some(step.at.0),
-            step.exit_code,
-            answer
-        ],
+         WHERE id = ?1 AND instr(?8, ' ' || state || ' ')",
     )?;
-    if let Some((id, state)) = approval.zip(step.approval) {
+    let moved = update.execute(params![
+        step.run.as_str(),
+        step.to.as_str(),
+        !step.to.is_over(),
+        (step.to == RunState::Running).then_some(step.at.0),
+        step.to.is_over().then_some(step.at.0),
+        step.exit_code,
+        answer,
+        from
+    ])?;
+    if moved == 0 {
+        return Ok(false);
+    }
+    if let Some(state) = step.approval
+        && let Some(id) = approval_of(tx.conn, &step.run)?
+    {
         approvals::close(tx.conn, &id, state)?;
     }
     tx.append(line)?;
     Ok(true)
+}
+
+fn approval_of(conn: &Connection, run: &RunId) -> Result<Option<String>, Failure> {
+    let sql = "SELECT approval FROM runs WHERE id = ?1";
+    let found = row::row(conn, sql, params![run.as_str()], |row| {
+        let approval: Option<String> = row.get("approval")?;
+        Ok(approval)
+    })?;
+    Ok(found.flatten())
 }
 
 /// Sets a run running; `false` where there is none or it is over.

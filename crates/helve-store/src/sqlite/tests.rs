@@ -149,8 +149,7 @@ async fn what_is_too_deep_is_refused() {
         let kept = store.run(&run.id).await.unwrap();
         assert_eq!(kept, fits.then_some(run), "{levels}");
     }
-    let mut deep = record("hub.started", "hub");
-    deep.details.insert("why".to_owned(), nested(101));
+    let deep = record("hub.started", "hub").with("why", nested(101));
     let error = store.record(deep).await.unwrap_err().to_string();
     let wanted = "the store cannot be written: a value is nested deeper than 100 levels";
     assert_eq!(error, wanted);

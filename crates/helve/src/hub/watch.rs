@@ -112,16 +112,9 @@ async fn new_policy(kernel: &Kernel, config: &Config) -> Synced {
     let hash = helve_core::audit::hash_of(&rules)
         .map(|h| h.to_string())
         .unwrap_or_default();
-    let mut details = serde_json::Map::new();
-    details.insert("rules".to_owned(), policy.rules().len().into());
-    details.insert("hash".to_owned(), hash.into());
-    let record = Record {
-        at: kernel.now(),
-        event: "policy.changed",
-        actor: "hub".to_owned(),
-        resource: "policy".to_owned(),
-        details,
-    };
+    let record = Record::new(kernel.now(), "policy.changed", "hub", "policy")
+        .with("rules", policy.rules().len())
+        .with("hash", hash);
     if let Err(e) = kernel.store().record(record).await {
         return problem(&format!("the new rules do not count: {e}"));
     }

@@ -5,16 +5,18 @@ use super::*;
 pub async fn an_entry_holds_the_whole_record(store: Kept) {
     assert_eq!(store.audit_head().await.unwrap(), Head::START);
     assert_eq!(whole(&store).await, []);
-    let full = Record {
-        at: At(1_700_000_000_123),
-        event: "run.started",
-        actor: "ann \"the\" 中\u{0}".to_owned(),
-        resource: "run_1".to_owned(),
-        details: Map::from_iter([
-            ("z".to_owned(), json!({"b": [null, true, -7], "a": "é"})),
-            ("a".to_owned(), json!(9_007_199_254_740_991_i64)),
-        ]),
-    };
+    let at = At(1_700_000_000_123);
+    let full = Record::new(at, "run.started", "ann \"the\" 中\u{0}", "run_1")
+        .with("z", json!({"b": [null, true, -7], "a": "é"}))
+        .with("nothing", json!(null))
+        .with("a", "old")
+        .with("a", 9_007_199_254_740_991_i64);
+    let text = full.canonical().unwrap();
+    assert_eq!(
+        text.into_bytes(),
+        helve_core::audit::canonical(&full.clone().into_value()).unwrap()
+    );
+    assert_eq!(full.details().count(), 2);
     let bare = record("hub.started", "hub");
     for record in [&full, &bare] {
         adds(&store, 1, store.record(record.clone())).await;

@@ -95,10 +95,7 @@ async fn limit_pages(store: &SqliteStore, pages: i64) -> i64 {
 }
 
 fn large() -> Record {
-    let mut large = record("hub.noted", "hub");
-    let text = "x".repeat(100_000);
-    large.details.insert("text".to_owned(), json!(text));
-    large
+    record("hub.noted", "hub").with("text", "x".repeat(100_000))
 }
 
 #[tokio::test]
