@@ -132,6 +132,7 @@ extern crate self as helve_kernel;
 mod answer;
 mod approval;
 mod call;
+mod changes;
 mod clock;
 mod ctx;
 mod error;
@@ -153,6 +154,9 @@ mod toolset;
 pub use answer::{Answer, Artifact, Meta, Reply, error_value};
 pub use approval::{Approval, ApprovalState, Decision, Notice, Verdict};
 pub use call::{Call, Wait};
+pub use changes::{
+    Changes, ChangesFilter, ChangesState, HistoryFilter, Past, Settled, Touched, Turn,
+};
 pub use clock::{At, Clock, SystemClock};
 pub use ctx::{Ctx, CtxBuilder};
 pub use error::{ErrorKind, ToolError};

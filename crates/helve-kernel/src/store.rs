@@ -17,6 +17,7 @@ use helve_core::audit::{Entry, Hash, Head, NotCanonical, Writer};
 use serde_json::{Map, Value};
 
 use crate::approval::{Approval, ApprovalState, Decision, Notice};
+use crate::changes::{Changes, ChangesFilter, HistoryFilter, Past, Settled, Turn};
 use crate::run::{Chunk, Run, RunState};
 use crate::token::Token;
 use crate::{ApprovalId, At, RunId, TokenId};
@@ -208,6 +209,27 @@ pub struct Move {
     pub answer: Option<Value>,
     /// What becomes of its approval, if that is still open (pending or approved).
     pub approval: Option<ApprovalState>,
+    /// What became of its changes, if they are still open (staged or committing).
+    pub changes: Option<Settled>,
+    /// The runs whose changes it has taken back, or put back.
+    pub turns: Vec<Turn>,
+}
+
+impl Move {
+    /// A step, and nothing else with it.
+    pub fn new(run: &RunId, from: &'static [RunState], to: RunState, at: At) -> Self {
+        Self {
+            run: run.clone(),
+            from,
+            to,
+            at,
+            exit_code: None,
+            answer: None,
+            approval: None,
+            changes: None,
+            turns: Vec::new(),
+        }
+    }
 }
 
 /// Which runs.
@@ -297,12 +319,15 @@ pub trait Store: Send + Sync {
 
     /// Moves a run; `false` where it is in none of the states, and then nothing changes.
     /// A run that becomes `running` gets its start, one that is over its end, each
-    /// once. A code or an answer that the step does not tell stays as it was.
+    /// once. A code or an answer that the step does not tell stays as it was. Changes
+    /// that are committed get the next place in the order of commits. A run that is
+    /// turned goes from `succeeded` to `undone` or back, and so do its changes, unless
+    /// they have expired.
     async fn move_run(&self, step: Move, record: Record) -> Result<bool, StoreError>;
 
     /// Spends an approval that was granted for exactly `bound` and has not expired
-    /// at `at`, and sets its run running; not where that is over. For any approval,
-    /// at most one caller ever gets `true`.
+    /// at `at`, and sets its run running, and its staged changes committing; not where
+    /// that is over. For any approval, at most one caller ever gets `true`.
     async fn spend_approval(
         &self,
         id: &ApprovalId,
@@ -356,6 +381,41 @@ pub trait Store: Send + Sync {
         notice: Notice,
         record: Record,
     ) -> Result<bool, StoreError>;
+
+    /// Keeps what a run that is running changed; `false` where it is not, or has changes
+    /// already. With an approval, the run becomes `staged` and waits for it.
+    async fn keep_changes(
+        &self,
+        changes: Changes,
+        approval: Option<Approval>,
+        record: Record,
+    ) -> Result<bool, StoreError>;
+
+    /// What a run changed.
+    async fn changes(&self, run: &RunId) -> Result<Option<Changes>, StoreError>;
+
+    /// Changes, the last that were committed first.
+    async fn all_changes(
+        &self,
+        filter: ChangesFilter,
+        limit: usize,
+    ) -> Result<Vec<Changes>, StoreError>;
+
+    /// Which paths were changed by which runs: the last commit first, and of each the
+    /// paths in their order.
+    async fn history(&self, filter: HistoryFilter, limit: usize) -> Result<Vec<Past>, StoreError>;
+
+    /// Keeps before-images for good, or no longer; `false` where nothing changes.
+    async fn set_pinned(
+        &self,
+        run: &RunId,
+        pinned: bool,
+        record: Record,
+    ) -> Result<bool, StoreError>;
+
+    /// Says that the changes of a run can no longer be taken back; `false` where they
+    /// are pinned, or neither committed nor undone.
+    async fn expire_changes(&self, run: &RunId, record: Record) -> Result<bool, StoreError>;
 
     /// Keeps a token.
     async fn add_token(&self, token: Token, record: Record) -> Result<(), StoreError>;

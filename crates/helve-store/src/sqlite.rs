@@ -11,6 +11,7 @@
 
 mod approvals;
 mod chain;
+mod changes;
 mod failure;
 mod file;
 mod readers;

@@ -316,15 +316,12 @@ impl Execution {
                 }
             }
             Start::Queued => {
-                let step = Move {
-                    run: ready.run.clone(),
-                    from: &[RunState::Queued],
-                    to: RunState::Running,
-                    at: record.at,
-                    exit_code: None,
-                    answer: None,
-                    approval: None,
-                };
+                let step = Move::new(
+                    &ready.run,
+                    &[RunState::Queued],
+                    RunState::Running,
+                    record.at,
+                );
                 store.move_run(step, record).await
             }
             Start::Approved(id, bound) => {

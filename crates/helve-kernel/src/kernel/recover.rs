@@ -103,13 +103,13 @@ impl Kernel {
             .with("state", RunState::Failed.as_str())
             .with("message", error.message.as_str());
         let step = Move {
-            run: run.id.clone(),
-            from: &[RunState::Running, RunState::Queued],
-            to: RunState::Failed,
-            at: record.at,
-            exit_code: None,
             answer: Some(over(run, error, RunState::Failed).to_value()),
-            approval: None,
+            ..Move::new(
+                &run.id,
+                &[RunState::Running, RunState::Queued],
+                RunState::Failed,
+                record.at,
+            )
         };
         self.inner.store.move_run(step, record).await?;
         Ok(())

@@ -98,13 +98,14 @@ impl Kernel {
     pub(super) async fn record_end(&self, ready: &Ready, answer: &mut Answer, secrets: &[String]) {
         let (kept, record) = self.ended(ready, answer, secrets, "run.ended");
         let step = Move {
-            run: ready.run.clone(),
-            from: &[RunState::Running],
-            to: answer.meta.state.unwrap_or(RunState::Failed),
-            at: record.at,
             exit_code: answer.meta.exit_code,
             answer: Some(kept),
-            approval: None,
+            ..Move::new(
+                &ready.run,
+                &[RunState::Running],
+                answer.meta.state.unwrap_or(RunState::Failed),
+                record.at,
+            )
         };
         // Copied only where it fails, were it not for the store taking what it keeps.
         let (again, record_again) = (step.clone(), record.clone());
@@ -129,13 +130,15 @@ impl Kernel {
     ) -> Result<bool, StoreError> {
         let (kept, record) = self.ended(ready, answer, secrets, "run.stopped");
         let step = Move {
-            run: ready.run.clone(),
-            from: &[RunState::Queued, RunState::PendingApproval],
-            to: answer.meta.state.unwrap_or(RunState::Failed),
-            at: record.at,
             exit_code: answer.meta.exit_code,
             answer: Some(kept),
             approval: Some(ApprovalState::Withdrawn),
+            ..Move::new(
+                &ready.run,
+                &[RunState::Queued, RunState::PendingApproval],
+                answer.meta.state.unwrap_or(RunState::Failed),
+                record.at,
+            )
         };
         let store = &self.inner.store;
         let ended = store.move_run(step.clone(), record.clone()).await;

@@ -221,13 +221,14 @@ impl Kernel {
             .with("approval", run.approval.as_ref().map(ApprovalId::as_str));
         let answer = super::recover::over(run, error, RunState::Cancelled);
         let step = Move {
-            run: run.id.clone(),
-            from: &[RunState::Queued, RunState::PendingApproval],
-            to: RunState::Cancelled,
-            at: record.at,
-            exit_code: None,
             answer: Some(answer.to_value()),
             approval: Some(ApprovalState::Withdrawn),
+            ..Move::new(
+                &run.id,
+                &[RunState::Queued, RunState::PendingApproval],
+                RunState::Cancelled,
+                record.at,
+            )
         };
         self.end(step, record, run.approval.as_ref()).await
     }
@@ -285,13 +286,14 @@ impl Kernel {
             writes: Vec::new(),
         };
         let step = Move {
-            run: approval.run.clone(),
-            from: &[RunState::PendingApproval],
-            to: state,
-            at: record.at,
-            exit_code: None,
             answer: Some(answer.to_value()),
             approval: Some(over),
+            ..Move::new(
+                &approval.run,
+                &[RunState::PendingApproval],
+                state,
+                record.at,
+            )
         };
         (step, record)
     }

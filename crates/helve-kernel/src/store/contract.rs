@@ -13,6 +13,7 @@
 
 pub mod approvals;
 pub mod audit;
+pub mod changes;
 pub mod chunks;
 pub mod keys;
 pub mod runs;
@@ -56,6 +57,11 @@ macro_rules! store_contract {
                 approvals_are_listed_newest_first, a_notice_is_kept
             ]
             spending: [only_what_was_granted_is_spent, one_of_many_spends, a_run_that_is_over_stays_so]
+            changes: [
+                changes_are_kept_with_their_run, changes_wait_for_an_approval,
+                commits_have_an_order, changes_are_undone_and_redone, the_past_of_a_path,
+                what_was_before_expires
+            ]
             chunks: [what_a_run_wrote_is_kept_in_order, chunks_need_a_run_and_a_new_number]
             tokens: [tokens_are_kept, a_token_is_revoked_once]
             audit: [
@@ -190,15 +196,7 @@ pub fn decision(by: &str, verdict: Verdict, at: i64) -> Decision {
 }
 
 pub fn step(run: &RunId, from: &'static [RunState], to: RunState, at: i64) -> Move {
-    Move {
-        run: run.clone(),
-        from,
-        to,
-        at: At(at),
-        exit_code: None,
-        answer: None,
-        approval: None,
-    }
+    Move::new(run, from, to, At(at))
 }
 
 /// Opens a run, which must be new.

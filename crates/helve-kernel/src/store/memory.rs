@@ -9,6 +9,7 @@
 //! - *The record is not*: a chain with a hole is no chain. It grows by some hundred
 //!   bytes an entry; [`MemoryStore::forgetful`] keeps only where it stands.
 
+mod changes;
 mod runs;
 mod state;
 #[cfg(test)]
@@ -25,6 +26,7 @@ use super::{
     StoreError, Version,
 };
 use crate::approval::{Approval, ApprovalState, Decision, Notice};
+use crate::changes::{Changes, ChangesFilter, HistoryFilter, Past};
 use crate::run::{Chunk, Run};
 use crate::token::Token;
 use crate::{ApprovalId, At, RunId, TokenId};
@@ -173,6 +175,44 @@ impl Store for MemoryStore {
         record: Record,
     ) -> Result<bool, StoreError> {
         self.state().set_notice(id, notice, &record)
+    }
+
+    async fn keep_changes(
+        &self,
+        changes: Changes,
+        approval: Option<Approval>,
+        record: Record,
+    ) -> Result<bool, StoreError> {
+        self.state().keep_changes(changes, approval, &record)
+    }
+
+    async fn changes(&self, run: &RunId) -> Result<Option<Changes>, StoreError> {
+        Ok(self.state().changes.get(run))
+    }
+
+    async fn all_changes(
+        &self,
+        filter: ChangesFilter,
+        limit: usize,
+    ) -> Result<Vec<Changes>, StoreError> {
+        Ok(self.state().changes.list(&filter, limit))
+    }
+
+    async fn history(&self, filter: HistoryFilter, limit: usize) -> Result<Vec<Past>, StoreError> {
+        Ok(self.state().changes.history(&filter, limit))
+    }
+
+    async fn set_pinned(
+        &self,
+        run: &RunId,
+        pinned: bool,
+        record: Record,
+    ) -> Result<bool, StoreError> {
+        self.state().set_pinned(run, pinned, &record)
+    }
+
+    async fn expire_changes(&self, run: &RunId, record: Record) -> Result<bool, StoreError> {
+        self.state().expire_changes(run, &record)
     }
 
     async fn add_token(&self, token: Token, record: Record) -> Result<(), StoreError> {

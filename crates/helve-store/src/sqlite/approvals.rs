@@ -7,6 +7,7 @@ use rusqlite::{Connection, Row, params};
 use serde_json::{Value, json};
 
 use super::chain::Line;
+use super::changes;
 use super::failure::Failure;
 use super::row::{self, Query, at, broken, change, hash, value, word};
 use super::runs;
@@ -25,6 +26,10 @@ impl NewApproval {
             args: row::json(&approval.args)?,
             approval,
         })
+    }
+
+    pub(super) fn id(&self) -> &str {
+        self.approval.id.as_str()
     }
 }
 
@@ -113,6 +118,7 @@ pub(super) fn spend(
     if !runs::begin(tx.conn, &run, at)? {
         return Ok(false);
     }
+    changes::begin(tx.conn, &run)?;
     close(tx.conn, id.as_str(), ApprovalState::Spent)?;
     tx.append(line)?;
     Ok(true)

@@ -130,6 +130,21 @@ impl Query {
         self
     }
 
+    /// A value for a condition that names its place itself.
+    #[must_use]
+    pub(super) fn bind(mut self, value: Sql) -> Self {
+        self.values.push(value);
+        self
+    }
+
+    /// Those only for which it holds, of values that were bound before.
+    #[must_use]
+    pub(super) fn given(mut self, condition: &str) -> Self {
+        self.sql.push_str(" AND ");
+        self.sql.push_str(condition);
+        self
+    }
+
     /// The first of them in that order.
     pub(super) fn rows<T>(
         mut self,

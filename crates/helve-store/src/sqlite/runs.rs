@@ -7,6 +7,7 @@ use rusqlite::{Connection, Row, params};
 
 use super::approvals::{self, NewApproval};
 use super::chain::Line;
+use super::changes;
 use super::failure::Failure;
 use super::row::{
     self, Query, at, change, count, hash, json, maybe_at, maybe_value, number, rows, value, word,
@@ -133,6 +134,12 @@ pub(super) fn step(
     {
         approvals::close(tx.conn, &id, state)?;
     }
+    if let Some(settled) = &step.changes {
+        changes::settle(tx.conn, &step.run, settled)?;
+    }
+    for turn in &step.turns {
+        changes::turn(tx.conn, turn)?;
+    }
     tx.append(line)?;
     Ok(true)
 }
@@ -148,16 +155,19 @@ fn approval_of(conn: &Connection, run: &RunId) -> Result<Option<String>, Failure
 
 /// Sets a run running; `false` where there is none or it is over.
 pub(super) fn begin(conn: &Connection, id: &str, at: At) -> Result<bool, Failure> {
-    let sql = "SELECT state FROM runs WHERE id = ?1";
-    let state = row::row(conn, sql, params![id], |row| {
-        word(row, "state", RunState::parse)
-    })?;
-    if state.is_none_or(RunState::is_over) {
+    if state(conn, id)?.is_none_or(RunState::is_over) {
         return Ok(false);
     }
     let sql = "UPDATE runs SET state = ?2, started = coalesce(started, ?3) WHERE id = ?1";
     change(conn, sql, params![id, RunState::Running.as_str(), at.0])?;
     Ok(true)
+}
+
+pub(super) fn state(conn: &Connection, id: &str) -> Result<Option<RunState>, Failure> {
+    let sql = "SELECT state FROM runs WHERE id = ?1";
+    row::row(conn, sql, params![id], |row| {
+        word(row, "state", RunState::parse)
+    })
 }
 
 pub(super) fn get(conn: &Connection, id: &RunId) -> Result<Option<Run>, Failure> {

@@ -10,7 +10,7 @@ use super::failure::Failure;
 
 /// Each brings a file from its place in the list to the next; never changed once
 /// released.
-const MIGRATIONS: &[&str] = &[FIRST];
+const MIGRATIONS: &[&str] = &[FIRST, CHANGES];
 
 /// Brings a file up to date.
 pub(super) fn migrate(conn: &mut Connection) -> Result<(), Failure> {
@@ -149,4 +149,28 @@ const FIRST: &str = "
         minute INTEGER PRIMARY KEY,
         first INTEGER NOT NULL
     ) STRICT;
+";
+
+const CHANGES: &str = "
+    CREATE TABLE changes (
+        run TEXT PRIMARY KEY REFERENCES runs (id),
+        id BLOB NOT NULL,
+        state TEXT NOT NULL,
+        at INTEGER NOT NULL,
+        count INTEGER NOT NULL,
+        ord INTEGER UNIQUE,
+        pinned INTEGER NOT NULL,
+        manifest BLOB NOT NULL,
+        staged BLOB,
+        reply TEXT
+    ) STRICT;
+
+    -- Which commit touched which path: the history of a path across runs.
+    CREATE TABLE changed_paths (
+        path BLOB NOT NULL,
+        ord INTEGER NOT NULL,
+        kind TEXT NOT NULL,
+        PRIMARY KEY (path, ord)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX changed_paths_ord ON changed_paths (ord, path);
 ";

@@ -9,15 +9,15 @@ use helve_kernel::store::{
     AuditFilter, Decided, IdempotencyKey, Move, Opened, Record, Registered, RunFilter, Version,
 };
 use helve_kernel::{
-    Approval, ApprovalId, ApprovalState, At, Chunk, Decision, Notice, Run, RunId, Store,
-    StoreError, Token, TokenId,
+    Approval, ApprovalId, ApprovalState, At, Changes, ChangesFilter, Chunk, Decision,
+    HistoryFilter, Notice, Past, Run, RunId, Store, StoreError, Token, TokenId,
 };
 
 use super::chain::{self, Line};
 use super::runs::{self, NewRun};
 use super::tools::{self, NewVersion};
 use super::writer::Sync;
-use super::{SqliteStore, approvals, row, tokens};
+use super::{SqliteStore, approvals, changes, row, tokens};
 
 #[async_trait]
 impl Store for SqliteStore {
@@ -171,6 +171,52 @@ impl Store for SqliteStore {
         let id = id.clone();
         self.write(move |tx| approvals::set_notice(tx, &id, &notice, &line))
             .await
+    }
+
+    async fn keep_changes(
+        &self,
+        changes: Changes,
+        approval: Option<Approval>,
+        record: Record,
+    ) -> Result<bool, StoreError> {
+        self.put_changes(changes, approval, record).await
+    }
+
+    async fn changes(&self, run: &RunId) -> Result<Option<Changes>, StoreError> {
+        let run = run.clone();
+        self.read(move |conn| changes::get(conn, &run)).await
+    }
+
+    async fn all_changes(
+        &self,
+        filter: ChangesFilter,
+        limit: usize,
+    ) -> Result<Vec<Changes>, StoreError> {
+        self.read(move |conn| changes::list(conn, &filter, limit))
+            .await
+    }
+
+    async fn history(&self, filter: HistoryFilter, limit: usize) -> Result<Vec<Past>, StoreError> {
+        self.read(move |conn| changes::history(conn, filter, limit))
+            .await
+    }
+
+    async fn set_pinned(
+        &self,
+        run: &RunId,
+        pinned: bool,
+        record: Record,
+    ) -> Result<bool, StoreError> {
+        let line = Line::new(record)?;
+        let run = run.clone();
+        self.write(move |tx| changes::pin(tx, &run, pinned, &line))
+            .await
+    }
+
+    async fn expire_changes(&self, run: &RunId, record: Record) -> Result<bool, StoreError> {
+        let line = Line::new(record)?;
+        let run = run.clone();
+        self.write(move |tx| changes::expire(tx, &run, &line)).await
     }
 
     async fn add_token(&self, token: Token, record: Record) -> Result<(), StoreError> {

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use helve_core::audit::{Entry, Hash, Head};
 
+use crate::changes::{Changes, ChangesFilter, HistoryFilter, Past};
 use crate::kernel::lock;
 use crate::store::{
     AuditFilter, Decided, IdempotencyKey, MemoryStore, Move, Opened, Record, Registered, RunFilter,
@@ -195,6 +196,44 @@ impl Store for FailingStore {
         record: Record,
     ) -> Result<bool, StoreError> {
         pass!(self, set_notice(id, notice, record))
+    }
+
+    async fn keep_changes(
+        &self,
+        changes: Changes,
+        approval: Option<Approval>,
+        record: Record,
+    ) -> Result<bool, StoreError> {
+        pass!(self, keep_changes(changes, approval, record))
+    }
+
+    async fn changes(&self, run: &RunId) -> Result<Option<Changes>, StoreError> {
+        pass!(self, changes(run))
+    }
+
+    async fn all_changes(
+        &self,
+        filter: ChangesFilter,
+        limit: usize,
+    ) -> Result<Vec<Changes>, StoreError> {
+        pass!(self, all_changes(filter, limit))
+    }
+
+    async fn history(&self, filter: HistoryFilter, limit: usize) -> Result<Vec<Past>, StoreError> {
+        pass!(self, history(filter, limit))
+    }
+
+    async fn set_pinned(
+        &self,
+        run: &RunId,
+        pinned: bool,
+        record: Record,
+    ) -> Result<bool, StoreError> {
+        pass!(self, set_pinned(run, pinned, record))
+    }
+
+    async fn expire_changes(&self, run: &RunId, record: Record) -> Result<bool, StoreError> {
+        pass!(self, expire_changes(run, record))
     }
 
     async fn add_token(&self, token: Token, record: Record) -> Result<(), StoreError> {

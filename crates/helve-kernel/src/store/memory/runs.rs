@@ -7,6 +7,7 @@ use helve_core::audit::Hash;
 
 use super::state::{State, taken};
 use crate::approval::{Approval, ApprovalState};
+use crate::changes::Turn;
 use crate::run::{Chunk, Run, RunState};
 use crate::store::{IdempotencyKey, Move, Opened, Record, RunFilter, StoreError};
 use crate::{ApprovalId, At, RunId};
@@ -102,12 +103,15 @@ impl State {
         if step.answer.is_some() {
             run.answer = step.answer;
         }
-        let approval = run.approval.as_ref().zip(step.approval);
-        if let Some((id, state)) = approval
-            && let Some(approval) = self.approvals.get_mut(id)
-            && is_open(approval.state)
-        {
-            approval.state = state;
+        let approval = run.approval.clone().zip(step.approval);
+        if let Some((id, state)) = approval {
+            self.close_approval(&id, state);
+        }
+        if let Some(settled) = step.changes {
+            self.changes.settle(&step.run, settled);
+        }
+        for turn in &step.turns {
+            self.turn(turn);
         }
         if ends {
             self.retire(step.run);
@@ -136,7 +140,25 @@ impl State {
         self.chain.append(record)?;
         approval.state = ApprovalState::Spent;
         enter(&mut slot.run, RunState::Running, at);
+        self.changes.begin(&slot.run.id);
         Ok(true)
+    }
+
+    pub(super) fn run_mut(&mut self, id: &RunId) -> Option<&mut Run> {
+        self.runs.slots.get_mut(id).map(|slot| &mut slot.run)
+    }
+
+    fn turn(&mut self, turn: &Turn) {
+        let (from, to) = match turn.undone {
+            true => (RunState::Succeeded, RunState::Undone),
+            false => (RunState::Undone, RunState::Succeeded),
+        };
+        if let Some(run) = self.run_mut(&turn.run)
+            && run.state == from
+        {
+            run.state = to;
+        }
+        self.changes.turn(turn);
     }
 
     pub(super) fn run(&self, id: &RunId) -> Option<Run> {
@@ -202,6 +224,7 @@ impl State {
         if let Some(approval) = slot.run.approval {
             self.approvals.remove(&approval);
         }
+        self.changes.forget(&slot.run.id);
     }
 }
 
@@ -218,6 +241,6 @@ fn enter(run: &mut Run, state: RunState, at: At) {
 }
 
 /// Whether something can still become of an approval.
-fn is_open(state: ApprovalState) -> bool {
+pub(super) fn is_open(state: ApprovalState) -> bool {
     matches!(state, ApprovalState::Pending | ApprovalState::Approved)
 }

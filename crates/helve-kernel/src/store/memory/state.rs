@@ -9,6 +9,7 @@ use std::ops::Bound;
 
 use helve_core::audit::{Entry, Head};
 
+use super::changes::AllChanges;
 use super::runs::Runs;
 use crate::approval::{Approval, ApprovalState, Decision, Notice, Verdict};
 use crate::store::{AuditFilter, Decided, Record, Registered, StoreError, Version};
@@ -21,6 +22,7 @@ pub(super) struct State {
     tools: BTreeMap<String, Tool>,
     versions: HashMap<String, Vec<Version>>,
     pub(super) runs: Runs,
+    pub(super) changes: AllChanges,
     pub(super) approvals: BTreeMap<ApprovalId, Approval>,
     tokens: BTreeMap<TokenId, Token>,
 }

@@ -1,0 +1,308 @@
+//! What runs changed: kept, applied in an order, taken back, forgotten.
+
+use super::*;
+use crate::changes::{
+    Changes, ChangesFilter, ChangesState, HistoryFilter, Past, Settled, Touched, Turn,
+};
+use RunState::{PendingApproval, Running, Staged, Succeeded, Undone};
+
+/// A run that is at work.
+async fn at_work(store: &Kept) -> Run {
+    let run = Run {
+        state: Running,
+        started: Some(At(1_001)),
+        ..a_run()
+    };
+    open(store, &run, None).await;
+    run
+}
+
+fn changes_of(run: &RunId, state: ChangesState) -> Changes {
+    Changes {
+        run: run.clone(),
+        id: Hash::of(run.as_str().as_bytes()),
+        state,
+        at: At(1_500),
+        count: 2,
+        order: None,
+        pinned: false,
+        manifest: b"{\"changes\": \xff}".to_vec(),
+        staged: Some(b"where".to_vec()),
+        reply: Some(json!({"ok": true, "data": [1, "\u{4e2d}"]})),
+    }
+}
+
+fn touched(path: &[u8]) -> Touched {
+    Touched {
+        path: path.to_vec(),
+        kind: "created".to_owned(),
+    }
+}
+
+/// A run with changes that were committed, to these paths.
+async fn committed(store: &Kept, paths: &[&[u8]]) -> Changes {
+    let run = at_work(store).await;
+    let changes = changes_of(&run.id, ChangesState::Committing);
+    let kept = store.keep_changes(changes, None, record("run.committing", &run.id));
+    assert!(adds(store, 1, kept).await);
+    let paths = paths.iter().map(|p| touched(p)).collect();
+    let step = Move {
+        changes: Some(Settled::Committed(paths)),
+        ..step(&run.id, &[Running], Succeeded, 2_000)
+    };
+    let moved = store.move_run(step, record("run.ended", &run.id));
+    assert!(adds(store, 1, moved).await);
+    store.changes(&run.id).await.unwrap().unwrap()
+}
+
+pub async fn changes_are_kept_with_their_run(store: Kept) {
+    let run = at_work(&store).await;
+    assert_eq!(store.changes(&run.id).await.unwrap(), None);
+    let changes = changes_of(&run.id, ChangesState::Committing);
+    let keep = || store.keep_changes(changes.clone(), None, record("run.committing", &run.id));
+    assert!(adds(&store, 1, keep()).await);
+    assert_eq!(store.changes(&run.id).await.unwrap(), Some(changes.clone()));
+    assert_eq!(get(&store, &run.id).await, run);
+    assert!(!adds(&store, 0, keep()).await, "a run has one changeset");
+
+    let dropped = Move {
+        changes: Some(Settled::Dropped),
+        ..step(&run.id, &[Running], RunState::Failed, 2_000)
+    };
+    let moved = store.move_run(dropped, record("run.ended", &run.id));
+    assert!(adds(&store, 1, moved).await);
+    let now = Changes {
+        state: ChangesState::Dropped,
+        staged: None,
+        reply: None,
+        ..changes
+    };
+    assert_eq!(store.changes(&run.id).await.unwrap(), Some(now));
+    assert_eq!(
+        store.history(HistoryFilter::default(), 9).await.unwrap(),
+        []
+    );
+
+    // Only what is at work changes anything.
+    for state in RunState::ALL {
+        let other = Run { state, ..a_run() };
+        open(&store, &other, None).await;
+        let changes = changes_of(&other.id, ChangesState::Committing);
+        let kept = store.keep_changes(changes, None, record("run.committing", &other.id));
+        let may = state == Running;
+        assert_eq!(adds(&store, u64::from(may), kept).await, may, "{state:?}");
+    }
+    let nobody = changes_of(&RunId::fresh(), ChangesState::Committing);
+    let kept = store.keep_changes(nobody, None, record("run.committing", "nobody"));
+    assert!(!adds(&store, 0, kept).await);
+}
+
+pub async fn changes_wait_for_an_approval(store: Kept) {
+    let run = at_work(&store).await;
+    let (_, approval) = a_waiting_run(1);
+    let approval = Approval {
+        run: run.id.clone(),
+        ..approval
+    };
+    let changes = changes_of(&run.id, ChangesState::Staged);
+    let note = record("run.staged", &run.id);
+    let kept = store.keep_changes(changes, Some(approval.clone()), note);
+    assert!(adds(&store, 1, kept).await);
+    let now = get(&store, &run.id).await;
+    assert_eq!(
+        (now.state, &now.approval),
+        (Staged, &Some(approval.id.clone()))
+    );
+    let asked = store.approval(&approval.id).await.unwrap();
+    assert_eq!(asked, Some(approval.clone()));
+
+    let yes = decision("bob", Verdict::Approve, 2_000);
+    let note = record("approval.decided", &run.id);
+    let decided = store.decide(&approval.id, yes, At(20_000), note);
+    adds(&store, 1, decided).await;
+    let note = record("run.committing", &run.id);
+    let spent = store.spend_approval(&approval.id, approval.bound, At(3_000), note);
+    assert!(adds(&store, 1, spent).await);
+    let state = store.changes(&run.id).await.unwrap().unwrap().state;
+    assert_eq!(state, ChangesState::Committing);
+    let now = get(&store, &run.id).await;
+    assert_eq!((now.state, now.started), (Running, Some(At(1_001))));
+
+    // One that is refused drops them, and the run has not moved before that.
+    let refused = Move {
+        changes: Some(Settled::Dropped),
+        ..step(&run.id, &[PendingApproval], RunState::Denied, 4_000)
+    };
+    let moved = store.move_run(refused, record("run.denied", &run.id));
+    assert!(!adds(&store, 0, moved).await);
+    let state = store.changes(&run.id).await.unwrap().unwrap().state;
+    assert_eq!(state, ChangesState::Committing);
+}
+
+pub async fn commits_have_an_order(store: Kept) {
+    let first = committed(&store, &[b"/a"]).await;
+    // Begun before the second, committed after it.
+    let late = at_work(&store).await;
+    let second = committed(&store, &[b"/b"]).await;
+    let changes = changes_of(&late.id, ChangesState::Committing);
+    let kept = store.keep_changes(changes, None, record("run.committing", &late.id));
+    adds(&store, 1, kept).await;
+    let end = || Move {
+        changes: Some(Settled::Committed(vec![touched(b"/c")])),
+        ..step(&late.id, &[Running, Succeeded], Succeeded, 2_000)
+    };
+    let moved = store.move_run(end(), record("run.ended", &late.id));
+    adds(&store, 1, moved).await;
+    let third = store.changes(&late.id).await.unwrap().unwrap();
+    let orders: Vec<_> = [&first, &second, &third].map(|c| c.order.unwrap()).to_vec();
+    assert!(orders.is_sorted() && orders[0] < orders[1] && orders[1] < orders[2]);
+    for changes in [&first, &second, &third] {
+        assert_eq!(changes.state, ChangesState::Committed);
+        assert_eq!((&changes.staged, &changes.reply), (&None, &None));
+    }
+    // What is settled stays so.
+    let moved = store.move_run(end(), record("run.ended", &late.id));
+    adds(&store, 1, moved).await;
+    assert_eq!(store.changes(&late.id).await.unwrap(), Some(third.clone()));
+
+    let list = |state, from| {
+        let filter = ChangesFilter { state, from };
+        let store = store.clone();
+        async move { store.all_changes(filter, 9).await.unwrap() }
+    };
+    let all = [third.clone(), second.clone(), first.clone()];
+    assert_eq!(list(None, None).await, all);
+    assert_eq!(list(None, second.order).await, all[..2]);
+    assert_eq!(list(Some(ChangesState::Staged), None).await, []);
+    assert_eq!(
+        list(Some(ChangesState::Committed), third.order).await,
+        all[..1]
+    );
+    let some = store
+        .all_changes(ChangesFilter::default(), 1)
+        .await
+        .unwrap();
+    assert_eq!(some, all[..1]);
+}
+
+pub async fn changes_are_undone_and_redone(store: Kept) {
+    let one = committed(&store, &[b"/a"]).await;
+    let other = committed(&store, &[b"/b"]).await;
+    let turn = |undone| Turn {
+        run: one.run.clone(),
+        undone,
+    };
+    let steps = [
+        (false, Succeeded, ChangesState::Committed),
+        (true, Undone, ChangesState::Undone),
+        (true, Undone, ChangesState::Undone),
+        (false, Succeeded, ChangesState::Committed),
+    ];
+    for (undone, state, changes) in steps {
+        let undo = at_work(&store).await;
+        let step = Move {
+            turns: vec![turn(undone)],
+            ..step(&undo.id, &[Running], Succeeded, 5_000)
+        };
+        let moved = store.move_run(step, record("run.ended", &undo.id));
+        assert!(adds(&store, 1, moved).await);
+        let run = get(&store, &one.run).await;
+        assert_eq!((run.state, run.ended), (state, Some(At(2_000))));
+        let now = store.changes(&one.run).await.unwrap().unwrap();
+        assert_eq!((now.state, now.order), (changes, one.order));
+        assert_eq!(
+            store.changes(&other.run).await.unwrap(),
+            Some(other.clone())
+        );
+    }
+}
+
+pub async fn the_past_of_a_path(store: Kept) {
+    let odd: &[u8] = b"/w/\xff\n";
+    let one = committed(&store, &[b"/w/a", b"/w/a/b", b"/w/ab", odd]).await;
+    let two = committed(&store, &[b"/w/a", b"/x"]).await;
+    let past = |changes: &Changes, path: &[u8]| Past {
+        order: changes.order.unwrap(),
+        run: changes.run.clone(),
+        touched: touched(path),
+    };
+    let check = |filter: HistoryFilter, wanted: Vec<Past>| {
+        let store = store.clone();
+        async move {
+            assert_eq!(
+                store.history(filter.clone(), 9).await.unwrap(),
+                wanted,
+                "{filter:?}"
+            );
+        }
+    };
+    let beneath = |path: &[u8]| HistoryFilter {
+        path: Some(path.to_vec()),
+        ..HistoryFilter::default()
+    };
+    let all = vec![
+        past(&two, b"/w/a"),
+        past(&two, b"/x"),
+        past(&one, b"/w/a"),
+        past(&one, b"/w/a/b"),
+        past(&one, b"/w/ab"),
+        past(&one, odd),
+    ];
+    check(HistoryFilter::default(), all.clone()).await;
+    check(beneath(b"/"), all.clone()).await;
+    let of_a = vec![all[0].clone(), all[2].clone(), all[3].clone()];
+    check(beneath(b"/w/a"), of_a.clone()).await;
+    check(beneath(b"/w/a/b"), vec![all[3].clone()]).await;
+    check(beneath(odd), vec![all[5].clone()]).await;
+    check(beneath(b"/w/"), Vec::new()).await;
+    let older = HistoryFilter {
+        before: two.order,
+        ..beneath(b"/w/a")
+    };
+    check(older, of_a[1..].to_vec()).await;
+    let of_run = HistoryFilter {
+        run: Some(two.run.clone()),
+        ..HistoryFilter::default()
+    };
+    check(of_run, all[..2].to_vec()).await;
+    let some = store.history(HistoryFilter::default(), 2).await.unwrap();
+    assert_eq!(some, all[..2]);
+}
+
+pub async fn what_was_before_expires(store: Kept) {
+    let changes = committed(&store, &[b"/a"]).await;
+    let run = &changes.run;
+    let pin = |pinned| store.set_pinned(run, pinned, record("run.pinned", run));
+    let expire = || store.expire_changes(run, record("run.undo_expired", run));
+    let state = || async { store.changes(run).await.unwrap().unwrap().state };
+    for (pinned, changed) in [(false, false), (true, true), (true, false)] {
+        assert_eq!(adds(&store, u64::from(changed), pin(pinned)).await, changed);
+    }
+    assert!(!adds(&store, 0, expire()).await);
+    assert_eq!(state().await, ChangesState::Committed);
+    assert!(adds(&store, 1, pin(false)).await);
+    assert!(adds(&store, 1, expire()).await);
+    assert_eq!(state().await, ChangesState::Expired);
+    assert!(!adds(&store, 0, expire()).await);
+
+    // What expired is not turned back into what can be undone.
+    let undo = at_work(&store).await;
+    let turn = |undone| Turn {
+        run: run.clone(),
+        undone,
+    };
+    let step = Move {
+        turns: vec![turn(true), turn(false)],
+        ..step(&undo.id, &[Running], Succeeded, 5_000)
+    };
+    let moved = store.move_run(step, record("run.ended", &undo.id));
+    assert!(adds(&store, 1, moved).await);
+    assert_eq!(state().await, ChangesState::Expired);
+
+    let open = at_work(&store).await;
+    let staged = changes_of(&open.id, ChangesState::Committing);
+    let kept = store.keep_changes(staged, None, record("run.committing", &open.id));
+    adds(&store, 1, kept).await;
+    let expired = store.expire_changes(&open.id, record("run.undo_expired", &open.id));
+    assert!(!adds(&store, 0, expired).await, "it is not committed yet");
+}

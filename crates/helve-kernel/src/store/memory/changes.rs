@@ -1,0 +1,177 @@
+//! What runs changed, in memory.
+
+use std::collections::BTreeMap;
+
+use super::runs::is_open;
+use super::state::State;
+use crate::approval::{Approval, ApprovalState};
+use crate::changes::{
+    Changes, ChangesFilter, ChangesState, HistoryFilter, Past, Settled, Touched, Turn,
+};
+use crate::run::RunState;
+use crate::store::{Record, StoreError};
+use crate::{ApprovalId, RunId};
+
+#[derive(Debug, Default)]
+pub(super) struct AllChanges {
+    by_run: BTreeMap<RunId, Changes>,
+    paths: BTreeMap<(u64, Vec<u8>), (RunId, String)>,
+    last: u64,
+}
+
+impl AllChanges {
+    /// Gives open changes of a run their end.
+    pub(super) fn settle(&mut self, run: &RunId, settled: Settled) {
+        let open = self.by_run.get_mut(run).filter(|c| c.state.is_open());
+        let Some(changes) = open else {
+            return;
+        };
+        (changes.staged, changes.reply) = (None, None);
+        match settled {
+            Settled::Dropped => changes.state = ChangesState::Dropped,
+            Settled::Committed(paths) => {
+                self.last += 1;
+                changes.state = ChangesState::Committed;
+                changes.order = Some(self.last);
+                for Touched { path, kind } in paths {
+                    self.paths.insert((self.last, path), (run.clone(), kind));
+                }
+            }
+        }
+    }
+
+    pub(super) fn begin(&mut self, run: &RunId) {
+        if let Some(changes) = self.by_run.get_mut(run)
+            && changes.state == ChangesState::Staged
+        {
+            changes.state = ChangesState::Committing;
+        }
+    }
+
+    pub(super) fn turn(&mut self, turn: &Turn) {
+        let (from, to) = match turn.undone {
+            true => (ChangesState::Committed, ChangesState::Undone),
+            false => (ChangesState::Undone, ChangesState::Committed),
+        };
+        if let Some(changes) = self.by_run.get_mut(&turn.run)
+            && changes.state == from
+        {
+            changes.state = to;
+        }
+    }
+
+    pub(super) fn get(&self, run: &RunId) -> Option<Changes> {
+        self.by_run.get(run).cloned()
+    }
+
+    pub(super) fn forget(&mut self, run: &RunId) {
+        self.by_run.remove(run);
+    }
+
+    /// Newest first.
+    pub(super) fn list(&self, filter: &ChangesFilter, limit: usize) -> Vec<Changes> {
+        let mut all: Vec<_> = self.by_run.values().collect();
+        all.sort_by_key(|c| std::cmp::Reverse((c.order, c.run.clone())));
+        all.into_iter()
+            .filter(|c| filter.state.is_none_or(|s| c.state == s))
+            .filter(|c| filter.from.is_none_or(|n| c.order.is_some_and(|o| o >= n)))
+            .take(limit)
+            .cloned()
+            .collect()
+    }
+
+    pub(super) fn history(&self, filter: &HistoryFilter, limit: usize) -> Vec<Past> {
+        let beneath = |path: &[u8]| match &filter.path {
+            None => true,
+            Some(top) => path
+                .strip_prefix(top.as_slice())
+                .is_some_and(|rest| rest.is_empty() || rest[0] == b'/' || top == b"/"),
+        };
+        let lines = self.paths.iter().rev();
+        // Newest first; the paths of one run in their order.
+        let mut lines: Vec<Past> = lines
+            .filter(|((order, _), _)| filter.before.is_none_or(|b| *order < b))
+            .filter(|(_, (run, _))| filter.run.as_ref().is_none_or(|r| r == run))
+            .filter(|((_, path), _)| beneath(path))
+            .map(|((order, path), (run, kind))| Past {
+                order: *order,
+                run: run.clone(),
+                touched: Touched {
+                    path: path.clone(),
+                    kind: kind.clone(),
+                },
+            })
+            .collect();
+        lines.sort_by(|a, b| {
+            let newest = b.order.cmp(&a.order);
+            newest.then_with(|| a.touched.path.cmp(&b.touched.path))
+        });
+        lines.truncate(limit);
+        lines
+    }
+}
+
+impl State {
+    pub(super) fn keep_changes(
+        &mut self,
+        changes: Changes,
+        approval: Option<Approval>,
+        record: &Record,
+    ) -> Result<bool, StoreError> {
+        let taken = self.changes.by_run.contains_key(&changes.run);
+        let Some(run) = self.run_mut(&changes.run) else {
+            return Ok(false);
+        };
+        if run.state != RunState::Running || taken {
+            return Ok(false);
+        }
+        self.chain.append(record)?;
+        if let Some(approval) = approval
+            && let Some(run) = self.run_mut(&changes.run)
+        {
+            run.state = RunState::Staged;
+            run.approval = Some(approval.id.clone());
+            self.approvals.insert(approval.id.clone(), approval);
+        }
+        self.changes.by_run.insert(changes.run.clone(), changes);
+        Ok(true)
+    }
+
+    pub(super) fn set_pinned(
+        &mut self,
+        run: &RunId,
+        pinned: bool,
+        record: &Record,
+    ) -> Result<bool, StoreError> {
+        let found = self.changes.by_run.get_mut(run);
+        let Some(changes) = found.filter(|c| c.pinned != pinned) else {
+            return Ok(false);
+        };
+        self.chain.append(record)?;
+        changes.pinned = pinned;
+        Ok(true)
+    }
+
+    pub(super) fn expire_changes(
+        &mut self,
+        run: &RunId,
+        record: &Record,
+    ) -> Result<bool, StoreError> {
+        let kept = [ChangesState::Committed, ChangesState::Undone];
+        let found = self.changes.by_run.get_mut(run);
+        let Some(changes) = found.filter(|c| kept.contains(&c.state) && !c.pinned) else {
+            return Ok(false);
+        };
+        self.chain.append(record)?;
+        changes.state = ChangesState::Expired;
+        Ok(true)
+    }
+
+    pub(super) fn close_approval(&mut self, id: &ApprovalId, state: ApprovalState) {
+        if let Some(approval) = self.approvals.get_mut(id)
+            && is_open(approval.state)
+        {
+            approval.state = state;
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! What runs changed, in which order, and which paths.
+
+use helve_kernel::store::Record;
+use helve_kernel::{
+    Approval, Changes, ChangesFilter, ChangesState, HistoryFilter, Past, RunId, RunState, Settled,
+    StoreError, Touched, Turn,
+};
+use rusqlite::types::Value as Sql;
+use rusqlite::{Connection, Row, params};
+
+use super::approvals::{self, NewApproval};
+use super::chain::Line;
+use super::failure::Failure;
+use super::row::{self, Query, at, change, count, hash, json, maybe_value, number, word};
+use super::tools::noted;
+use super::writer::Tx;
+use super::{SqliteStore, runs};
+
+/// Changes, ready to be written.
+struct NewChanges {
+    changes: Changes,
+    reply: Option<String>,
+    approval: Option<NewApproval>,
+}
+
+impl SqliteStore {
+    pub(super) async fn put_changes(
+        &self,
+        changes: Changes,
+        approval: Option<Approval>,
+        record: Record,
+    ) -> Result<bool, StoreError> {
+        let line = Line::new(record)?;
+        let new = NewChanges {
+            reply: changes.reply.as_ref().map(json).transpose()?,
+            approval: approval.map(NewApproval::new).transpose()?,
+            changes,
+        };
+        self.write(move |tx| keep(tx, &new, &line)).await
+    }
+}
+
+fn keep(tx: &mut Tx<'_>, new: &NewChanges, line: &Line) -> Result<bool, Failure> {
+    let changes = &new.changes;
+    if runs::state(tx.conn, changes.run.as_str())? != Some(RunState::Running) {
+        return Ok(false);
+    }
+    let sql = "INSERT OR IGNORE INTO changes
+                   (run, id, state, at, count, pinned, manifest, staged, reply)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+    let kept = change(
+        tx.conn,
+        sql,
+        params![
+            changes.run.as_str(),
+            changes.id.as_bytes(),
+            changes.state.as_str(),
+            changes.at.0,
+            number(changes.count),
+            changes.pinned,
+            changes.manifest,
+            changes.staged,
+            new.reply
+        ],
+    )?;
+    if kept == 0 {
+        return Ok(false);
+    }
+    if let Some(approval) = &new.approval {
+        approvals::insert(tx.conn, approval)?;
+        let sql = "UPDATE runs SET state = ?2, approval = ?3 WHERE id = ?1";
+        let (staged, id) = (RunState::Staged.as_str(), approval.id());
+        change(tx.conn, sql, params![changes.run.as_str(), staged, id])?;
+    }
+    tx.append(line)?;
+    Ok(true)
+}
+
+/// Gives open changes of a run their end.
+pub(super) fn settle(conn: &Connection, run: &RunId, settled: &Settled) -> Result<(), Failure> {
+    let paths = match settled {
+        Settled::Dropped => {
+            let sql = "UPDATE changes SET state = 'dropped', staged = NULL, reply = NULL
+                       WHERE run = ?1 AND state IN ('staged', 'committing')";
+            change(conn, sql, params![run.as_str()])?;
+            return Ok(());
+        }
+        Settled::Committed(paths) => paths,
+    };
+    let sql = "UPDATE changes SET state = 'committed', staged = NULL, reply = NULL,
+                   ord = 1 + (SELECT coalesce(max(ord), 0) FROM changes)
+               WHERE run = ?1 AND state IN ('staged', 'committing')";
+    if change(conn, sql, params![run.as_str()])? == 0 {
+        return Ok(());
+    }
+    let mut insert = conn.prepare_cached(
+        "INSERT INTO changed_paths (path, ord, kind)
+         VALUES (?1, (SELECT ord FROM changes WHERE run = ?2), ?3)",
+    )?;
+    for Touched { path, kind } in paths {
+        insert.execute(params![path, run.as_str(), kind])?;
+    }
+    Ok(())
+}
+
+/// Staged changes are about to be applied.
+pub(super) fn begin(conn: &Connection, run: &str) -> Result<(), Failure> {
+    let sql = "UPDATE changes SET state = 'committing' WHERE run = ?1 AND state = 'staged'";
+    change(conn, sql, params![run])?;
+    Ok(())
+}
+
+pub(super) fn turn(conn: &Connection, turn: &Turn) -> Result<(), Failure> {
+    let (run, undone) = (turn.run.as_str(), turn.undone);
+    let of_run = match undone {
+        true => [RunState::Succeeded, RunState::Undone],
+        false => [RunState::Undone, RunState::Succeeded],
+    };
+    let [from, to] = of_run.map(RunState::as_str);
+    let sql = "UPDATE runs SET state = ?3 WHERE id = ?1 AND state = ?2";
+    change(conn, sql, params![run, from, to])?;
+    let of_changes = match undone {
+        true => [ChangesState::Committed, ChangesState::Undone],
+        false => [ChangesState::Undone, ChangesState::Committed],
+    };
+    let [from, to] = of_changes.map(ChangesState::as_str);
+    let sql = "UPDATE changes SET state = ?3 WHERE run = ?1 AND state = ?2";
+    change(conn, sql, params![run, from, to])?;
+    Ok(())
+}
+
+pub(super) fn pin(
+    tx: &mut Tx<'_>,
+    run: &RunId,
+    pinned: bool,
+    line: &Line,
+) -> Result<bool, Failure> {
+    let sql = "UPDATE changes SET pinned = ?2 WHERE run = ?1 AND pinned <> ?2";
+    let changed = change(tx.conn, sql, params![run.as_str(), pinned])?;
+    noted(tx, changed, line)
+}
+
+pub(super) fn expire(tx: &mut Tx<'_>, run: &RunId, line: &Line) -> Result<bool, Failure> {
+    let sql = "UPDATE changes SET state = 'expired'
+               WHERE run = ?1 AND state IN ('committed', 'undone') AND NOT pinned";
+    let changed = change(tx.conn, sql, params![run.as_str()])?;
+    noted(tx, changed, line)
+}
+
+pub(super) fn get(conn: &Connection, run: &RunId) -> Result<Option<Changes>, Failure> {
+    let sql = "SELECT * FROM changes WHERE run = ?1";
+    row::row(conn, sql, params![run.as_str()], to_changes)
+}
+
+pub(super) fn list(
+    conn: &Connection,
+    filter: &ChangesFilter,
+    limit: usize,
+) -> Result<Vec<Changes>, Failure> {
+    Query::new("SELECT * FROM changes")
+        .and("state = ?", filter.state.map(|s| s.as_str().to_owned()))
+        .and("ord >= ?", filter.from.map(number))
+        .rows(conn, "ord DESC, run DESC", limit, to_changes)
+}
+
+pub(super) fn history(
+    conn: &Connection,
+    filter: HistoryFilter,
+    limit: usize,
+) -> Result<Vec<Past>, Failure> {
+    let mut query = Query::new(
+        "SELECT p.path, p.ord, p.kind, c.run FROM changed_paths p JOIN changes c ON c.ord = p.ord",
+    );
+    if let Some(path) = filter.path.filter(|path| path != b"/") {
+        // Beneath a folder is what lies between `folder/` and the byte after `/`.
+        let between = |end: u8| Sql::Blob([path.as_slice(), &[end]].concat());
+        let (from, to) = (between(b'/'), between(b'/' + 1));
+        query = query
+            .bind(Sql::Blob(path.clone()))
+            .bind(from)
+            .bind(to)
+            .given("(p.path = ?1 OR (p.path > ?2 AND p.path < ?3))");
+    }
+    query
+        .and("c.run = ?", filter.run.map(|r| r.as_str().to_owned()))
+        .and("p.ord < ?", filter.before.map(number))
+        .rows(conn, "p.ord DESC, p.path", limit, |row| {
+            Ok(Past {
+                order: count(row, "ord")?,
+                run: word(row, "run", RunId::parse)?,
+                touched: Touched {
+                    path: row.get("path")?,
+                    kind: row.get("kind")?,
+                },
+            })
+        })
+}
+
+fn to_changes(row: &Row<'_>) -> Result<Changes, Failure> {
+    let order: Option<i64> = row.get("ord")?;
+    Ok(Changes {
+        run: word(row, "run", RunId::parse)?,
+        id: hash(row, "id")?,
+        state: word(row, "state", ChangesState::parse)?,
+        at: at(row, "at")?,
+        count: count(row, "count")?,
+        order: order.map(|_| count(row, "ord")).transpose()?,
+        pinned: row.get("pinned")?,
+        manifest: row.get("manifest")?,
+        staged: row.get("staged")?,
+        reply: maybe_value(row, "reply")?,
+    })
+}
