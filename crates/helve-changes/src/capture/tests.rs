@@ -1,0 +1,92 @@
+//! Whatever a program does in an overlay, a copy or the view: committed, the real tree
+//! is what the program saw; undone, it is what it was.
+
+#![allow(clippy::unwrap_used)]
+
+use proptest::prelude::*;
+
+use crate::testing::*;
+use crate::*;
+
+fn config(cases: u32) -> ProptestConfig {
+    ProptestConfig {
+        cases,
+        failure_persistence: None,
+        max_shrink_iters: 200,
+        ..ProptestConfig::default()
+    }
+}
+
+/// Captured → nothing has changed; committed → as the program saw it; undone → as it
+/// was; undone again → as the program saw it.
+fn there_and_back(bench: &Bench, staged: &Staged, before: &Snapshot, shown: &Snapshot) {
+    assert_eq!(snapshot(&bench.real), *before, "a capture changes nothing");
+    let read = Changeset::read(&staged.changeset.manifest()).unwrap();
+    assert_eq!(read, staged.changeset);
+    let stored = Staged::from_json(&staged.to_json()).unwrap();
+    bench.commit(&stored).unwrap();
+    let after = snapshot(&bench.real);
+    assert_eq!(after.clone().unless_same(before), shown.clone().unless_same(before));
+
+    let back = bench.undo(&[&staged.changeset], Later::Refuse).unwrap();
+    assert_eq!(back.already, Vec::<std::path::PathBuf>::new());
+    bench.commit(&back.staged).unwrap();
+    assert_eq!(snapshot(&bench.real), *before);
+
+    let again = bench.undo(&[&back.staged.changeset], Later::Refuse).unwrap();
+    bench.commit(&again.staged).unwrap();
+    assert_eq!(snapshot(&bench.real), after);
+}
+
+fn overlay_case(mount: Mount, first: &[Op], then: &[Op]) {
+    let bench = Bench::new();
+    run(&bench.real, first);
+    let before = snapshot(&bench.real);
+    let shown = bench.in_overlay(mount, then);
+    let (books, indexed) = match mount {
+        Mount::User => (Books::User, false),
+        Mount::Root => (Books::Trusted, true),
+        Mount::Plain => (Books::Trusted, false),
+    };
+    let overlay = bench.overlay(books, indexed);
+    let staged = capture_overlay(&[overlay], &bench.allowed(), &bench.blobs).unwrap();
+    there_and_back(&bench, &staged, &before, &shown);
+}
+
+fn without_chown(ops: Vec<Op>) -> Vec<Op> {
+    ops.into_iter().filter(|op| !matches!(op, Op::Chown(..))).collect()
+}
+
+proptest! {
+    #![proptest_config(config(60))]
+
+    #[test]
+    fn an_overlay_of_root_comes_back(first in ops(30), then in ops(20)) {
+        overlay_case(Mount::Root, &first, &then);
+    }
+
+    #[test]
+    fn a_plain_overlay_comes_back(first in ops(30), then in ops(20)) {
+        overlay_case(Mount::Plain, &first, &then);
+    }
+
+    #[test]
+    fn an_overlay_of_a_user_comes_back(first in ops(30), then in ops(20)) {
+        overlay_case(Mount::User, &without_chown(first), &without_chown(then));
+    }
+
+    #[test]
+    fn a_copy_comes_back(first in ops(30), then in ops(20)) {
+        let bench = Bench::new();
+        run(&bench.real, &first);
+        let before = snapshot(&bench.real);
+        let copy = bench.at("copy");
+        copy_tree(&bench.real, &copy).unwrap();
+        assert_eq!(snapshot(&copy), before);
+        run(&copy, &then);
+        let shown = snapshot(&copy);
+        let copied = Copied { real: bench.real.clone(), copy };
+        let staged = capture_copy(&[copied], &bench.allowed(), &bench.blobs).unwrap();
+        there_and_back(&bench, &staged, &before, &shown);
+    }
+}

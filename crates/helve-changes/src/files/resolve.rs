@@ -1,0 +1,125 @@
+//! From what a caller wrote to a place beneath a root.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::path::{Component, Path, PathBuf};
+
+use rustix::io::Errno;
+
+use super::{Files, Place};
+use crate::error::{At, Error};
+use crate::tree::Thing;
+
+/// What about a symlink at the very end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Last {
+    Followed,
+    Kept,
+}
+
+/// How many symlinks are followed; the kernel's own limit.
+const MOST: usize = 40;
+
+enum Part {
+    Name(OsString),
+    Up,
+}
+
+impl Files {
+    /// The place of a path. `..` and symlinks are followed in the view, not in the
+    /// real folders, and never out of the roots.
+    pub(super) fn resolve(&self, path: &Path, last: Last) -> Result<Place, Error> {
+        let outside = || Error::Outside {
+            paths: vec![path.to_owned()],
+        };
+        if path.as_os_str().as_encoded_bytes().contains(&0) {
+            return Err(Errno::INVAL).at("use", path);
+        }
+        let (mut place, mut parts) = match path.is_absolute() {
+            true => self.enter(path).ok_or_else(outside)?,
+            false => (self.start().ok_or_else(outside)?, split(path)),
+        };
+        let mut followed = 0;
+        while let Some(part) = parts.pop_front() {
+            let name = match part {
+                Part::Up if place.rel.as_os_str().is_empty() => return Err(outside()),
+                Part::Up => {
+                    place.rel.pop();
+                    continue;
+                }
+                Part::Name(name) => name,
+            };
+            place.rel.push(&name);
+            let Some(target) = self.link_at(&place).at("look at", path)? else {
+                // What comes after something that is not there is not there either.
+                let is_there = self.seen(&place).at("look at", path)?.is_some();
+                if !is_there && parts.iter().any(|p| matches!(p, Part::Up)) {
+                    return Err(Errno::NOENT).at("look at", path);
+                }
+                continue;
+            };
+            if parts.is_empty() && last == Last::Kept {
+                break;
+            }
+            followed += 1;
+            if followed > MOST {
+                return Err(Errno::LOOP).at("look at", path);
+            }
+            let mut way = match target.is_absolute() {
+                true => {
+                    let (start, way) = self.enter(&target).ok_or_else(outside)?;
+                    place = start;
+                    way
+                }
+                false => {
+                    place.rel.pop();
+                    split(&target)
+                }
+            };
+            way.append(&mut parts);
+            parts = way;
+        }
+        Ok(place)
+    }
+
+    fn start(&self) -> Option<Place> {
+        (!self.roots.is_empty()).then(|| Place {
+            root: 0,
+            rel: PathBuf::new(),
+        })
+    }
+
+    /// The root that an absolute path names, and the way from there.
+    fn enter(&self, path: &Path) -> Option<(Place, VecDeque<Part>)> {
+        let roots = self.roots.iter().enumerate();
+        let (root, rest) = roots
+            .filter_map(|(at, root)| Some((at, path.strip_prefix(&root.lower.path).ok()?)))
+            .min_by_key(|(_, rest)| rest.as_os_str().len())?;
+        let rel = PathBuf::new();
+        Some((Place { root, rel }, split(rest)))
+    }
+
+    fn link_at(&self, place: &Place) -> std::io::Result<Option<PathBuf>> {
+        let Some(seen) = self.seen(place)? else {
+            return Ok(None);
+        };
+        if seen.folder.is_some() {
+            return Ok(None);
+        }
+        let found = self.roots[place.root].tree(&seen).look(&seen.rel)?;
+        Ok(match found.map(|f| f.kind) {
+            Some(Thing::Symlink(link)) => Some(link.target),
+            _ => None,
+        })
+    }
+}
+
+fn split(path: &Path) -> VecDeque<Part> {
+    path.components()
+        .filter_map(|part| match part {
+            Component::Normal(name) => Some(Part::Name(name.to_owned())),
+            Component::ParentDir => Some(Part::Up),
+            Component::CurDir | Component::RootDir | Component::Prefix(_) => None,
+        })
+        .collect()
+}
