@@ -3,6 +3,7 @@
 
 #![allow(clippy::print_stdout, clippy::disallowed_methods, clippy::unwrap_used)]
 
+use std::collections::HashMap;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -50,6 +51,7 @@ fn main() {
     let mut times: Vec<(&str, Vec<Duration>)> = ["plain", "read", "overlay", "network", "bwrap"]
         .map(|name| (name, Vec::new()))
         .to_vec();
+    let mut begun: HashMap<&str, Vec<Duration>> = HashMap::new();
     for round in 0..rounds {
         for (name, taken) in &mut times {
             let spec = match *name {
@@ -90,6 +92,7 @@ fn main() {
                 }
                 _ => {
                     let mut started = sandbox.start(&spec).unwrap();
+                    begun.entry(*name).or_default().push(begin.elapsed());
                     assert!(started.wait().unwrap().status.success());
                 }
             }
@@ -108,6 +111,9 @@ fn main() {
             "{name:8} p50 {median:>10.1?}  p90 {p90:>10.1?}  x{:.2}",
             median.as_secs_f64() / base
         );
+    }
+    for (name, mut taken) in begun {
+        println!("{name:8} until it runs {:.1?}", median(&mut taken));
     }
     std::hint::black_box(ballast);
 }

@@ -46,6 +46,9 @@ fn set_up(plan: &Plan) -> std::result::Result<i32, Failure> {
     for (index, (first, last)) in plan.strangers.iter().enumerate() {
         sys::close_range(*first, *last).map_err(|e| Step::Descriptors.failed(index, e))?;
     }
+    if let Some(network) = &plan.network {
+        sys::enter_network(network.as_fd()).map_err(|e| Step::Network.failed(0, e))?;
+    }
     umask(Mode::empty());
     for (index, file) in plan.groups.iter().enumerate() {
         // In the group before anything else, so that all is counted. The own number

@@ -1,6 +1,7 @@
 //! What this machine gives, found once.
 
 use std::fs;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -43,6 +44,10 @@ pub(crate) struct Machine {
     pub(crate) bounds_ids: bool,
     /// Control groups, if they can be had.
     pub(crate) groups: Option<Arc<Groups>>,
+    /// A network with nothing in it, which all programs without network share: to
+    /// make one takes as long as all else together. They cannot meet there, as they
+    /// can make no socket. In a namespace of users it has to be made each time.
+    pub(crate) nowhere: Option<Arc<OwnedFd>>,
     offline: Arc<[sock_filter]>,
     online: Arc<[sock_filter]>,
 }
@@ -71,6 +76,10 @@ impl Machine {
                 .collect(),
             bounds_ids: privileged && !counted && bounds_ids(),
             groups,
+            nowhere: sys::empty_network()
+                .ok()
+                .filter(|_| privileged)
+                .map(Arc::new),
             offline: filter::build(false).into(),
             online: filter::build(true).into(),
         }

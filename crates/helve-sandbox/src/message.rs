@@ -47,6 +47,7 @@ pub(crate) struct Failure {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
     Descriptors,
+    Network,
     Identity,
     Group,
     Mount,
@@ -60,8 +61,9 @@ pub(crate) enum Step {
     Exec,
 }
 
-const STEPS: [Step; 12] = [
+const STEPS: [Step; 13] = [
     Step::Descriptors,
+    Step::Network,
     Step::Identity,
     Step::Group,
     Step::Mount,
@@ -89,6 +91,7 @@ impl Step {
     pub(crate) fn what(self) -> &'static str {
         match self {
             Self::Descriptors => "closing descriptors",
+            Self::Network => "leaving the network",
             Self::Identity => "mapping the user into a user namespace",
             Self::Group => "entering a control group",
             Self::Mount => "mounting",

@@ -49,6 +49,8 @@ pub(crate) struct Plan {
     pub(crate) strangers: Vec<(u32, u32)>,
     /// Files by which control groups are entered.
     pub(crate) groups: Vec<Arc<File>>,
+    /// The network namespace to go to, if none is made.
+    pub(crate) network: Option<Arc<OwnedFd>>,
     /// The user in a namespace of users.
     pub(crate) identity: Option<Identity>,
     /// What is mounted.
@@ -96,6 +98,8 @@ impl Plan {
             ends.status.as_raw_fd(),
         ];
         kept.extend(groups.iter().map(AsRawFd::as_raw_fd));
+        let network = machine.nowhere.clone().filter(|_| !spec.network);
+        kept.extend(network.iter().map(AsRawFd::as_raw_fd));
         let identity = (!machine.privileged).then(|| {
             let (user, group) = (machine.user, machine.group);
             Identity {
@@ -111,6 +115,7 @@ impl Plan {
             status: ends.status,
             strangers: gaps(kept),
             groups,
+            network,
             identity,
             ops,
             slots,

@@ -88,7 +88,7 @@ impl Sandbox {
 fn namespaces(spec: &Spec, machine: &Machine) -> i32 {
     let mut flags =
         libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
-    if !spec.network {
+    if !spec.network && machine.nowhere.is_none() {
         flags |= libc::CLONE_NEWNET;
     }
     if !machine.privileged {

@@ -103,6 +103,24 @@ pub(crate) unsafe fn vfork<T>(
     check(c_long::from(id)).map(|_| id)
 }
 
+/// A network namespace with nothing in it, made by a thread that then ends.
+pub(crate) fn empty_network() -> std::io::Result<OwnedFd> {
+    let made = std::thread::spawn(|| {
+        // SAFETY: touches no memory, and no namespace but of this thread.
+        check(c_long::from(unsafe { libc::unshare(libc::CLONE_NEWNET) }))?;
+        std::fs::File::open("/proc/thread-self/ns/net").map(OwnedFd::from)
+    });
+    let ended = |_| std::io::Error::other("the thread ended");
+    made.join().map_err(ended)?
+}
+
+/// Goes into a network namespace.
+pub(crate) fn enter_network(namespace: BorrowedFd<'_>) -> Result<()> {
+    // SAFETY: touches no memory.
+    let done = unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) };
+    check(c_long::from(done)).map(drop)
+}
+
 /// Ends this process at once, without the clean-up of the program it was.
 pub(crate) fn exit(code: c_int) -> ! {
     // SAFETY: never returns, and touches no memory.
