@@ -1,0 +1,110 @@
+//! What is to be run, and what it may reach.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// One program, and the world it runs in.
+///
+/// All paths are absolute and real: without symbolic links, `.` and `..`.
+#[derive(Debug, Clone, Default)]
+pub struct Spec {
+    /// The program's file.
+    pub program: PathBuf,
+    /// What it is told that its name is.
+    pub name: OsString,
+    /// The elements after the name.
+    pub args: Vec<OsString>,
+    /// All variables that it sees.
+    pub env: Vec<(OsString, OsString)>,
+    /// Where it runs.
+    pub cwd: PathBuf,
+    /// The folders that it may write. None: it writes nowhere but its own `/tmp`.
+    pub layers: Vec<Layer>,
+    /// What it must not see, whatever else is said here. What is not there is not hidden.
+    pub hidden: Vec<PathBuf>,
+    /// What it sees, read-only, although it lies in a folder that is otherwise
+    /// replaced: `/tmp`, `/var/tmp`, `/run`. Elsewhere all is visible anyhow.
+    pub visible: Vec<PathBuf>,
+    /// Whether it has the network of the machine, or none at all.
+    pub network: bool,
+    /// How much of everything it may use.
+    pub limits: Limits,
+}
+
+/// A folder that the program may write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Layer {
+    /// What is written lands in `upper`; `target` itself stays as it is.
+    ///
+    /// Both folders have to be empty, of this run alone, on one file system, and
+    /// inside something `hidden`.
+    Overlay {
+        /// The folder that is seen, and over which the program writes.
+        target: PathBuf,
+        /// Where the changes are found afterwards.
+        upper: PathBuf,
+        /// What the kernel needs for itself.
+        work: PathBuf,
+    },
+    /// `source` is seen and written at the place of `target`.
+    Bind {
+        /// The place.
+        target: PathBuf,
+        /// What is there instead; a copy, where overlays cannot be had.
+        source: PathBuf,
+    },
+}
+
+impl Layer {
+    pub(crate) fn target(&self) -> &PathBuf {
+        match self {
+            Self::Overlay { target, .. } | Self::Bind { target, .. } => target,
+        }
+    }
+}
+
+/// How much a program and all that it starts may use together, where the machine
+/// can count that; else how much each of its processes may.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of memory, its own `/tmp` included.
+    pub memory: Option<u64>,
+    /// Processes and threads at a time.
+    pub processes: Option<u32>,
+    /// Bytes of a file that it writes.
+    pub file_size: Option<u64>,
+    /// Descriptors of a process.
+    pub open_files: Option<u64>,
+    /// Processor time of a process.
+    pub cpu_time: Option<Duration>,
+    /// Bytes of its own `/tmp`.
+    pub tmp_size: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            memory: Some(2 << 30),
+            processes: Some(512),
+            file_size: Some(1 << 30),
+            open_files: Some(1024),
+            cpu_time: None,
+            tmp_size: 256 << 20,
+        }
+    }
+}
+
+/// A limit that a program ran into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Limit {
+    /// [`Limits::memory`]: something was killed for it.
+    Memory,
+    /// [`Limits::processes`]: something could not be started.
+    Processes,
+    /// [`Limits::file_size`]: the program was ended for it.
+    FileSize,
+    /// [`Limits::cpu_time`]: the program was ended for it.
+    CpuTime,
+}
