@@ -1,5 +1,9 @@
 //! What comes of a call: one shape for every front door.
 
+use std::fmt;
+use std::sync::Arc;
+
+use helve_changes::{Changeset, Kind, Staged};
 use helve_core::args::Coerced;
 use serde_json::{Map, Value, json};
 
@@ -16,6 +20,18 @@ pub struct Reply {
     pub artifacts: Vec<Artifact>,
     /// How the program ended, where there was one.
     pub exit_code: Option<i32>,
+    /// The files that it would change.
+    pub changes: Option<Captured>,
+}
+
+/// What a run would change, with where its new contents are.
+#[derive(Debug, Clone)]
+pub struct Captured(pub Arc<Staged>);
+
+impl PartialEq for Captured {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.changeset == other.0.changeset
+    }
 }
 
 impl Reply {
@@ -86,6 +102,84 @@ pub struct Meta {
     pub exit_code: Option<i32>,
     /// Files that the run left.
     pub artifacts: Vec<Artifact>,
+    /// What it changed, or would change.
+    pub changes: Option<Summary>,
+    /// Nothing was changed: it was only to be seen what would be.
+    pub dry_run: bool,
+    /// What would be changed, where that was asked for.
+    pub diff: Option<String>,
+}
+
+/// How much a run changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Summary {
+    /// All paths.
+    pub paths: u64,
+    /// Paths that were not there.
+    pub created: u64,
+    /// Paths that are gone.
+    pub deleted: u64,
+    /// Paths that were elsewhere before.
+    pub renamed: u64,
+    /// All others.
+    pub changed: u64,
+}
+
+impl Summary {
+    /// Counts a changeset.
+    pub fn of(changeset: &Changeset) -> Self {
+        let mut summary = Self::default();
+        for (_, kind) in changeset.entries() {
+            summary.paths += 1;
+            *match kind {
+                Kind::Created => &mut summary.created,
+                Kind::Deleted => &mut summary.deleted,
+                Kind::Renamed => &mut summary.renamed,
+                _ => &mut summary.changed,
+            } += 1;
+        }
+        summary
+    }
+
+    fn parts(&self) -> [(&'static str, u64); 4] {
+        [
+            ("created", self.created),
+            ("changed", self.changed),
+            ("deleted", self.deleted),
+            ("renamed", self.renamed),
+        ]
+    }
+
+    /// The same as JSON.
+    pub fn to_value(&self) -> Value {
+        let mut value = json!({"paths": self.paths});
+        for (name, count) in self.parts() {
+            value[name] = count.into();
+        }
+        value
+    }
+
+    pub(crate) fn from_value(value: &Value) -> Option<Self> {
+        let count = |name: &str| value[name].as_u64();
+        Some(Self {
+            paths: count("paths")?,
+            created: count("created")?,
+            deleted: count("deleted")?,
+            renamed: count("renamed")?,
+            changed: count("changed")?,
+        })
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let paths = if self.paths == 1 { "path" } else { "paths" };
+        let parts = self.parts().into_iter().filter(|(_, count)| *count > 0);
+        let parts: Vec<String> = parts
+            .map(|(name, count)| format!("{count} {name}"))
+            .collect();
+        write!(f, "{} {paths} ({})", self.paths, parts.join(", "))
+    }
 }
 
 impl Answer {
@@ -162,6 +256,15 @@ impl Meta {
             let list = self.artifacts.iter();
             let list = list.map(|a| json!({"name": a.name, "bytes": a.bytes}));
             put("artifacts", list.collect());
+        }
+        if let Some(changes) = &self.changes {
+            put("changes", changes.to_value());
+        }
+        if self.dry_run {
+            put("dry_run", true.into());
+        }
+        if let Some(diff) = &self.diff {
+            put("diff", diff.as_str().into());
         }
         Value::Object(map)
     }

@@ -21,6 +21,8 @@ pub struct Call {
     pub key: Option<String>,
     /// What to wait for.
     pub wait: Wait,
+    /// Only to see what it would change.
+    pub dry_run: bool,
 }
 
 /// What a caller waits for.
@@ -49,6 +51,7 @@ impl Call {
             ctx: Ctx::default(),
             key: None,
             wait: Wait::default(),
+            dry_run: false,
         }
     }
 
@@ -63,6 +66,13 @@ impl Call {
     #[must_use]
     pub fn key(mut self, key: impl Into<String>) -> Self {
         self.key = Some(key.into());
+        self
+    }
+
+    /// The same, only to see what it would change.
+    #[must_use]
+    pub fn dry_run(mut self) -> Self {
+        self.dry_run = true;
         self
     }
 

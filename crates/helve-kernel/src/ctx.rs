@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use crate::Files;
+
 /// What a call knows beside its arguments. A clone shares, it copies nothing.
 #[derive(Debug, Clone, Default)]
 pub struct Ctx(Arc<Known>);
@@ -18,6 +20,7 @@ struct Known {
     agent_id: Option<String>,
     principal: Option<String>,
     keys: Map<String, Value>,
+    files: Files,
 }
 
 impl Ctx {
@@ -44,6 +47,18 @@ impl Ctx {
     /// The same keys, to be filled further.
     pub fn to_builder(&self) -> CtxBuilder {
         CtxBuilder(Known::clone(&self.0))
+    }
+
+    /// The files that the tool may see and change. What it changes is held back until the
+    /// run is committed, and can be undone after.
+    pub fn files(&self) -> &Files {
+        &self.0.files
+    }
+
+    pub(crate) fn with_files(&self, files: Files) -> Self {
+        let mut known = Known::clone(&self.0);
+        known.files = files;
+        Self(Arc::new(known))
     }
 
     /// All custom keys.

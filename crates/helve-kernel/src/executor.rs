@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::logs::Logs;
-use crate::{Ctx, Reply, RunId, Stream, ToolError};
+use crate::{Ctx, Keeper, Reply, RunId, Stream, ToolError};
 
 /// Runs tools of one kind.
 #[async_trait]
@@ -18,6 +18,14 @@ pub trait Executor: Send + Sync {
     /// run here. What comes back is kept with the version and handed to every run,
     /// which must refuse if it is no longer true (a program that was replaced).
     async fn inspect(&self, def: &ToolDef) -> Result<Option<Value>, ToolError>;
+
+    /// Whether all that a tool of this definition does to the world is held back until
+    /// it is committed; why not, where it is not. Only then can people be shown the
+    /// effect before they decide.
+    fn holds(&self, def: &ToolDef) -> Result<(), String> {
+        let _ = def;
+        Err("what it does is not held back".to_owned())
+    }
 
     /// Runs a tool. When [`Permit::stop`] is cancelled (a time limit, a person),
     /// all that it started must be gone before it returns.
@@ -37,6 +45,8 @@ pub struct Permit {
     pub(crate) logs: Logs,
     pub(crate) artifacts: Option<PathBuf>,
     pub(crate) root: PathBuf,
+    pub(crate) keeper: Option<Arc<Keeper>>,
+    pub(crate) writable: Vec<PathBuf>,
 }
 
 impl Permit {
@@ -73,6 +83,16 @@ impl Permit {
     /// The workspace: the root of every relative path.
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// Where file changes are held back, if this hub does so.
+    pub fn keeper(&self) -> Option<&Arc<Keeper>> {
+        self.keeper.as_ref()
+    }
+
+    /// The paths that the tool may change, real and absolute; some may not be there.
+    pub fn writable(&self) -> &[PathBuf] {
+        &self.writable
     }
 
     /// The folder for files that this run leaves; whoever needs it makes it.

@@ -14,6 +14,7 @@ mod approve;
 mod attempt;
 mod authorize;
 mod batch;
+mod commit;
 mod execute;
 mod manage;
 mod pass;
@@ -40,10 +41,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::clock::Steady;
-use crate::registry::{Behind, Registry};
+use crate::registry::{Behind, Held, Registry};
 use crate::store::{AuditFilter, Record};
 use crate::{
-    Answer, Approval, At, Change, Clock, Entry, Executor, Filter, MemoryStore, Principal,
+    Answer, Approval, At, Change, Clock, Entry, Executor, Filter, Keeper, MemoryStore, Principal,
     RegistryError, RunId, Store, StoreError, SystemClock, Tool, ToolError, Toolset, panic_text,
 };
 
@@ -98,6 +99,7 @@ struct Inner {
     notifier: Option<Arc<dyn Notifier>>,
     root: PathBuf,
     artifacts: Option<PathBuf>,
+    keeper: Option<Arc<Keeper>>,
     secret_key: [u8; 32],
     output_limit: usize,
     changes: broadcast::Sender<Change>,
@@ -151,6 +153,7 @@ pub struct Builder {
     notifier: Option<Arc<dyn Notifier>>,
     root: PathBuf,
     artifacts: Option<PathBuf>,
+    keeper: Option<Arc<Keeper>>,
     secret_key: Option<[u8; 32]>,
     output_limit: usize,
 }
@@ -213,6 +216,13 @@ impl Builder {
         self
     }
 
+    /// Where file changes are held back and what was there before is kept; without it,
+    /// no tool can change files.
+    pub fn keeper(mut self, keeper: Arc<Keeper>) -> Self {
+        self.keeper = Some(keeper);
+        self
+    }
+
     /// The key of the HMACs that stand for secrets on the record; by chance if nothing is said.
     pub fn secret_key(mut self, key: [u8; 32]) -> Self {
         self.secret_key = Some(key);
@@ -265,6 +275,7 @@ impl Builder {
                 notifier: self.notifier,
                 root,
                 artifacts: self.artifacts,
+                keeper: self.keeper,
                 secret_key,
                 output_limit: self.output_limit,
                 changes: broadcast::channel(1024).0,
@@ -294,6 +305,7 @@ impl Kernel {
             notifier: None,
             root: PathBuf::from("."),
             artifacts: None,
+            keeper: None,
             secret_key: None,
             output_limit: OUTPUT_LIMIT,
         }
@@ -319,7 +331,13 @@ impl Kernel {
                 version.unwrap_or(semver::Version::new(1, 0, 0)),
                 CODE.to_owned(),
                 None,
-                Behind::Handler(tool.handler),
+                Behind::Handler(
+                    tool.handler,
+                    match tool.held {
+                        true => Held::Yes,
+                        false => Held::No,
+                    },
+                ),
             )?));
         }
         let mut registry = write(&self.inner.registry);

@@ -137,8 +137,10 @@ mod clock;
 mod ctx;
 mod error;
 mod executor;
+mod files;
 mod filter;
 mod id;
+mod keeper;
 mod kernel;
 mod logs;
 mod principal;
@@ -151,7 +153,7 @@ mod token;
 pub(crate) mod tool;
 mod toolset;
 
-pub use answer::{Answer, Artifact, Meta, Reply, error_value};
+pub use answer::{Answer, Artifact, Captured, Meta, Reply, Summary, error_value};
 pub use approval::{Approval, ApprovalState, Decision, Notice, Verdict};
 pub use call::{Call, Wait};
 pub use changes::{
@@ -161,11 +163,14 @@ pub use clock::{At, Clock, SystemClock};
 pub use ctx::{Ctx, CtxBuilder};
 pub use error::{ErrorKind, ToolError};
 pub use executor::{Executor, Permit};
+pub use files::Files;
 pub use filter::{Filter, Next, Passing};
+pub use helve_changes;
 pub use helve_core;
 pub use helve_core::{ToolDef, ToolName};
 pub use helve_macros::tool;
 pub use id::{ApprovalId, RunId, TokenId};
+pub use keeper::Keeper;
 pub use kernel::{
     ApprovalRules, Batch, Builder, Conflict, Kernel, NewToken, Notifier, OpenError, Outcome,
     Registration, run_answer,

@@ -47,9 +47,17 @@ impl std::fmt::Debug for Entry {
 /// What is behind a definition.
 #[derive(Clone)]
 pub(crate) enum Behind {
-    Handler(Handler),
+    /// A function, and whether all that it does is held back.
+    Handler(Handler, Held),
     Executor(ExecutorKind),
     Nothing,
+}
+
+/// Whether all that a function does goes through the files of its context.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Held {
+    Yes,
+    No,
 }
 
 /// Why a tool was not added.

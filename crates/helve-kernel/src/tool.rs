@@ -23,6 +23,9 @@ pub struct Tool {
     pub def: ToolDef,
     /// What it does.
     pub handler: Handler,
+    /// Whether all that it does to the world goes through [`Ctx::files`], so that it can
+    /// be shown before it happens.
+    pub held: bool,
 }
 
 impl Tool {
@@ -38,7 +41,19 @@ impl Tool {
             let running = run(ctx, args);
             Box::pin(async move { running.await.map(Into::into) })
         });
-        Self { def, handler }
+        Self {
+            def,
+            handler,
+            held: false,
+        }
+    }
+
+    /// The same; all that it does to the world goes through [`Ctx::files`]. Where policy
+    /// asks, it then runs first, and people decide about what it would change.
+    #[must_use]
+    pub fn held(mut self) -> Self {
+        self.held = true;
+        self
     }
 
     /// The same for a function that needs no context.

@@ -26,14 +26,19 @@ fn there_and_back(bench: &Bench, staged: &Staged, before: &Snapshot, shown: &Sna
     let stored = Staged::from_json(&staged.to_json()).unwrap();
     bench.commit(&stored).unwrap();
     let after = snapshot(&bench.real);
-    assert_eq!(after.clone().unless_same(before), shown.clone().unless_same(before));
+    assert_eq!(
+        after.clone().unless_same(before),
+        shown.clone().unless_same(before)
+    );
 
     let back = bench.undo(&[&staged.changeset], Later::Refuse).unwrap();
     assert_eq!(back.already, Vec::<std::path::PathBuf>::new());
     bench.commit(&back.staged).unwrap();
     assert_eq!(snapshot(&bench.real), *before);
 
-    let again = bench.undo(&[&back.staged.changeset], Later::Refuse).unwrap();
+    let again = bench
+        .undo(&[&back.staged.changeset], Later::Refuse)
+        .unwrap();
     bench.commit(&again.staged).unwrap();
     assert_eq!(snapshot(&bench.real), after);
 }
@@ -54,7 +59,9 @@ fn overlay_case(mount: Mount, first: &[Op], then: &[Op]) {
 }
 
 fn without_chown(ops: Vec<Op>) -> Vec<Op> {
-    ops.into_iter().filter(|op| !matches!(op, Op::Chown(..))).collect()
+    ops.into_iter()
+        .filter(|op| !matches!(op, Op::Chown(..)))
+        .collect()
 }
 
 proptest! {

@@ -4,6 +4,7 @@
 //! stands in `resume`, and what becomes of a question without one in `waiting`.
 
 use helve_core::audit::{Hash, hash_of};
+use helve_core::def::Risk;
 use serde_json::{Value, json};
 
 use super::pass::{Ready, not_recorded};
@@ -72,17 +73,17 @@ impl Kernel {
         Ok(opened)
     }
 
-    fn approval_of(&self, ready: &Ready) -> Approval {
+    pub(super) fn approval_of(&self, ready: &Ready) -> Approval {
         Approval {
             id: ApprovalId::fresh(),
             run: ready.run.clone(),
-            bound: self.bound(ready),
+            bound: self.bound(ready, None),
             tool: ready.entry.def.name.to_string(),
             version: ready.entry.version.to_string(),
             args: Value::Object(ready.kept().clone()),
             requester: ready.principal.owner.clone(),
             under: ready.principal.under.clone(),
-            reason: ready.decision.reason.clone(),
+            reason: self.reason_of(ready),
             needed: ready.decision.approvals,
             state: ApprovalState::Pending,
             decisions: Vec::new(),
@@ -95,8 +96,18 @@ impl Kernel {
         }
     }
 
+    /// Why people are asked; and before it runs, where what it does cannot be shown.
+    fn reason_of(&self, ready: &Ready) -> String {
+        let reason = &ready.decision.reason;
+        let writes = matches!(ready.entry.def.risk, Some(Risk::Write) | None);
+        match self.holds(&ready.entry) {
+            Err(why) if writes => format!("{reason}; its effect cannot be shown before: {why}"),
+            _ => reason.clone(),
+        }
+    }
+
     /// The hash of all that a person says yes to.
-    pub(super) fn bound(&self, ready: &Ready) -> Hash {
+    pub(super) fn bound(&self, ready: &Ready, changes: Option<&Hash>) -> Hash {
         let def = &ready.entry.def;
         let resolved = ready.resolved.as_ref();
         // Where the paths lead is part of it: a link may be turned around afterwards.
@@ -110,6 +121,7 @@ impl Kernel {
             "root": self.inner.root.display().to_string(),
             "executor": def.executor.as_ref().map(|e| e.kind.as_str()),
             "requester": ready.principal.owner,
+            "changes": changes.map(Hash::to_string),
         });
         hash_of(&asked).unwrap_or_else(|_| Hash::of(asked.to_string().as_bytes()))
     }

@@ -14,7 +14,7 @@ use super::Kernel;
 use super::execute::Execution;
 use super::pass::Ready;
 use crate::registry::Behind;
-use crate::{Entry, Executor, Handler, Permit, Reply, ToolError, panic_text};
+use crate::{Ctx, Entry, Executor, Handler, Permit, Reply, ToolError, panic_text};
 
 /// How long an executor may take to clear up after it was stopped.
 const CLEARING: Duration = Duration::from_secs(10);
@@ -25,7 +25,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// Who does the work.
 pub(super) enum Doer<'d> {
     /// A function; all that it needs is the call.
-    Handler(&'d Handler),
+    Handler(&'d Handler, &'d Ctx),
     /// An executor, with leave to run.
     Executor(&'d dyn Executor, &'d Permit),
 }
@@ -75,9 +75,9 @@ impl Execution {
         let work = async {
             match doer {
                 Doer::Executor(executor, permit) => executor.run(permit).await,
-                Doer::Handler(handler) => {
+                Doer::Handler(handler, ctx) => {
                     let args = Value::Object(ready.given().clone());
-                    handler(ready.ctx.clone(), args).await
+                    handler((*ctx).clone(), args).await
                 }
             }
         };

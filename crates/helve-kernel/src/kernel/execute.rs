@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use futures_util::FutureExt as _;
+use helve_changes::Staged;
 use helve_core::args;
 use helve_core::audit::Hash;
 use helve_core::policy::Effect;
@@ -17,6 +18,7 @@ use serde_json::{Map, Value};
 use tokio::task::JoinHandle;
 
 use super::attempt::Doer;
+use super::commit::Fate;
 use super::pass::{Ready, key_taken, not_recorded};
 use super::{Kernel, Stop, lock};
 use crate::logs::{self, Logs};
@@ -25,7 +27,7 @@ use crate::run::RunState;
 use crate::store::{Move, Opened};
 use crate::{
     Answer, ApprovalId, Change, ErrorKind, Filter, Meta, Next, Passing, Permit, Reply, RunId,
-    ToolError, panic_text,
+    Summary, ToolError, panic_text,
 };
 
 /// What the start of a run is on the record.
@@ -70,6 +72,10 @@ pub(super) struct Execution {
     at_work: tokio::sync::Mutex<()>,
     /// The secrets of the arguments that a filter put in.
     more_secrets: Mutex<Vec<String>>,
+    /// The call as a filter changed it.
+    changed: Mutex<Option<Box<Ready>>>,
+    /// What the tool would change. Apart from its reply, which filters may replace.
+    captured: Mutex<Option<Arc<Staged>>>,
 }
 
 enum Instead {
@@ -138,6 +144,8 @@ impl Execution {
             begun: Mutex::default(),
             at_work: tokio::sync::Mutex::default(),
             more_secrets: Mutex::default(),
+            changed: Mutex::default(),
+            captured: Mutex::default(),
         }
     }
 
@@ -208,6 +216,7 @@ impl Execution {
             true => &self.ready,
             false => {
                 changed = self.again(args)?;
+                *lock(&self.changed) = Some(Box::new(changed.clone()));
                 &changed
             }
         };
@@ -217,9 +226,13 @@ impl Execution {
         self.unless_stopped()?;
         self.kernel.told(Change::Run(ready.run.clone()));
 
-        if let Behind::Handler(handler) = &ready.entry.behind {
-            let reply = self.attempts(ready, &Doer::Handler(handler)).await?;
+        if let Behind::Handler(handler, _) = &ready.entry.behind {
+            let files = self.kernel.files_for(ready);
+            let ctx = ready.ctx.with_files(files.clone());
+            let doer = Doer::Handler(handler, &ctx);
+            let reply = self.attempts(ready, &doer).await?;
             self.kernel.fits(ready, &reply)?;
+            *lock(&self.captured) = files.finish().await?;
             return Ok(reply);
         }
         // Apart: what a program needs would make the future of every call larger.
@@ -249,6 +262,8 @@ impl Execution {
             logs,
             artifacts: self.kernel.artifacts(&ready.run),
             root: inner.root.clone(),
+            keeper: inner.keeper.clone(),
+            writable: super::paths::writable(&inner.root, &ready.entry.def),
         };
         let tool = async {
             // With the permit goes the last writer, and the keeper of the output ends.
@@ -259,7 +274,8 @@ impl Execution {
         };
         // Both in this task: what was written is kept before the end is recorded.
         let (result, ()) = tokio::join!(tool, keep);
-        let reply = result?;
+        let mut reply = result?;
+        *lock(&self.captured) = reply.changes.take().map(|captured| captured.0);
         self.kernel.fits(ready, &reply)?;
         Ok(reply)
     }
@@ -286,6 +302,11 @@ impl Execution {
         };
         match (&self.start, ready.decision.effect) {
             (Start::Open | Start::Queued, Effect::Allow) => Ok(ready),
+            (Start::Open | Start::Queued, Effect::Ask)
+                if ready.dry_run || self.kernel.shows_first(&ready.entry) =>
+            {
+                Ok(ready)
+            }
             _ => Err(ToolError::denied(
                 "a filter changed the arguments into something that nobody has approved",
             )),
@@ -340,7 +361,12 @@ impl Execution {
         }
     }
 
-    fn unless_stopped(&self) -> Result<(), ToolError> {
+    /// Whether people have said yes before it began.
+    pub(super) fn is_approved(&self) -> bool {
+        matches!(self.start, Start::Approved(..))
+    }
+
+    pub(super) fn unless_stopped(&self) -> Result<(), ToolError> {
         match self.claim.stop.token.is_cancelled() {
             true => Err(self.stopped()),
             false => Ok(()),
@@ -368,9 +394,15 @@ impl Execution {
         secrets
     }
 
-    /// The record of the end, then the answer.
+    /// What becomes of the changes, the record of the end, then the answer.
     async fn finish(&self, result: Result<Reply, ToolError>) -> Answer {
         let begun = *lock(&self.begun);
+        let secrets = self.secrets();
+        let (result, fate) = self.settle_changes(result, &secrets).await;
+        if let Fate::Staged(mut answer) = fate {
+            answer.meta.timing_ms = millis(begun);
+            return *answer;
+        }
         let stopped = self.claim.stop.token.is_cancelled();
         let state = match &result {
             Ok(_) => RunState::Succeeded,
@@ -379,10 +411,82 @@ impl Execution {
             Err(e) if e.kind == ErrorKind::Denied => RunState::Denied,
             Err(_) => RunState::Failed,
         };
-        let secrets = self.secrets();
+        let mut answer = self.answer_of(result, state, &secrets);
+        if let Fate::Committed(staged) | Fate::Shown(staged) = &fate {
+            answer.meta.changes = Some(Summary::of(&staged.changeset));
+        }
+        if let Fate::Shown(staged) = &fate {
+            answer.meta.diff = Some(self.kernel.shown(staged.clone()).await);
+        }
+        answer.meta.dry_run = self.ready.dry_run;
+        answer.meta.timing_ms = millis(begun);
+        match (begun, &self.start) {
+            (Some(_), _) => {
+                let settled = fate.settled();
+                let recorded = self
+                    .kernel
+                    .record_end(&self.ready, &mut answer, &secrets, settled)
+                    .await;
+                if recorded {
+                    self.tidy(&fate).await;
+                }
+                answer
+            }
+            (None, Start::Open) => {
+                let unopened = self
+                    .kernel
+                    .record_unopened(&self.ready, &mut answer, &secrets);
+                Box::pin(unopened).await;
+                answer
+            }
+            (None, _) => Box::pin(self.not_begun(answer, &secrets)).await,
+        }
+    }
+
+    /// A tool that failed has changed nothing.
+    async fn settle_changes(
+        &self,
+        result: Result<Reply, ToolError>,
+        secrets: &[String],
+    ) -> (Result<Reply, ToolError>, Fate) {
+        let captured = lock(&self.captured).take();
+        let changed = lock(&self.changed).take();
+        match (result, captured) {
+            (Ok(reply), Some(staged)) => {
+                let ready = changed.as_deref().unwrap_or(&self.ready);
+                Box::pin(self.settle(ready, reply, staged, secrets)).await
+            }
+            (result, Some(_)) => (result, Fate::Dropped),
+            (result, None) => (result, Fate::Nothing),
+        }
+    }
+
+    /// What the run left in the stage is needed no more.
+    async fn tidy(&self, fate: &Fate) {
+        let Some(keeper) = &self.kernel.inner.keeper else {
+            return;
+        };
+        match fate {
+            Fate::Committed(staged) => {
+                let id = staged.changeset.id();
+                self.kernel.settled(&self.ready.run, &id).await;
+            }
+            // Where it changed nothing, there may be a stage nevertheless.
+            Fate::Nothing if self.ready.entry.def.allowed_paths.is_empty() => {}
+            _ => keeper.drop_stage(&self.ready.run).await,
+        }
+    }
+
+    /// The answer of a run that has come to its end.
+    pub(super) fn answer_of(
+        &self,
+        result: Result<Reply, ToolError>,
+        state: RunState,
+        secrets: &[String],
+    ) -> Answer {
         let (result, reply) = match result {
             Ok(reply) => {
-                let mut reply = self.kernel.shortened(&self.ready, reply, &secrets);
+                let mut reply = self.kernel.shortened(&self.ready, reply, secrets);
                 (Ok(std::mem::take(&mut reply.data)), reply)
             }
             Err(error) => (Err(error), Reply::default()),
@@ -396,23 +500,7 @@ impl Execution {
         if let Start::Approved(id, _) = &self.start {
             answer.meta.approval = Some(id.clone());
         }
-        answer.meta.timing_ms = begun.map_or(0.0, |b| b.elapsed().as_secs_f64() * 1000.0);
-        match (begun, &self.start) {
-            (Some(_), _) => {
-                self.kernel
-                    .record_end(&self.ready, &mut answer, &secrets)
-                    .await;
-                answer
-            }
-            (None, Start::Open) => {
-                let unopened = self
-                    .kernel
-                    .record_unopened(&self.ready, &mut answer, &secrets);
-                Box::pin(unopened).await;
-                answer
-            }
-            (None, _) => Box::pin(self.not_begun(answer, &secrets)).await,
-        }
+        answer
     }
 
     /// A run that was open before it could begin, and did not.
@@ -441,6 +529,10 @@ impl Execution {
             Ok(true) | Err(_) => answer,
         }
     }
+}
+
+fn millis(begun: Option<Instant>) -> f64 {
+    begun.map_or(0.0, |b| b.elapsed().as_secs_f64() * 1000.0)
 }
 
 fn exit_code(answer: &Answer) -> Option<i32> {

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use helve_core::args::{self, Coerced};
-use helve_core::def::Risk;
+use helve_core::def::{Reversible, Risk};
 use helve_core::policy::{Decision, Effect};
 use serde_json::{Map, Value};
 
 use super::execute::Start;
+use super::waiting::Asker;
 use super::{Kernel, authorize, paths};
+use crate::registry::{Behind, Held};
 use crate::run::{Run, RunState};
 use crate::store::{IdempotencyKey, Opened, Record};
 use crate::{
@@ -36,6 +38,7 @@ pub(super) struct Ready {
     pub(super) key: Option<String>,
     pub(super) wait: Wait,
     pub(super) created: At,
+    pub(super) dry_run: bool,
 }
 
 impl Kernel {
@@ -62,6 +65,8 @@ impl Kernel {
             Err(error) => self.refuse(&tool, &principal, error).await,
             Ok(ready) => match ready.decision.effect {
                 Effect::Deny => self.deny(ready).await,
+                Effect::Ask if ready.dry_run => self.allow(ready).await,
+                Effect::Ask if self.shows_first(&ready.entry) => self.show(ready).await,
                 Effect::Ask => self.ask(ready).await,
                 Effect::Allow => self.allow(ready).await,
             },
@@ -82,6 +87,14 @@ impl Kernel {
             let error = ToolError::not_found(format!("`{}` is disabled", entry.def.name));
             return Err(error.with_hint(format!("`helve enable {}` turns it on", entry.def.name)));
         }
+        if call.dry_run
+            && let Err(why) = self.holds(&entry)
+        {
+            let name = &entry.def.name;
+            let problem = format!("`{name}` cannot be tried without effect: {why}");
+            return Err(ToolError::validation(problem)
+                .with_hint("call it without `--dry-run`; `helve policy explain` tells whether somebody is asked"));
+        }
         let prepared = args::prepare(&call.args, &entry.def.input_schema, &entry.input)
             .map_err(|e| ToolError::validation(e.to_string()))?;
         let resolved = self.resolve_paths(&entry, &prepared.args)?;
@@ -101,6 +114,7 @@ impl Kernel {
             key: call.key,
             wait: call.wait,
             created: self.now(),
+            dry_run: call.dry_run,
         })
     }
 
@@ -169,6 +183,49 @@ impl Kernel {
         }
         self.told(Change::Run(ready.run));
         answer
+    }
+
+    /// Whether what a tool does is held back until it is committed; why not.
+    pub(super) fn holds(&self, entry: &Entry) -> Result<(), String> {
+        if entry.def.risk == Some(Risk::Read) {
+            return Ok(());
+        }
+        if self.inner.keeper.is_none() {
+            return Err("this hub does not keep changes".to_owned());
+        }
+        match &entry.def.reversible {
+            Reversible::Yes => {}
+            Reversible::No => return Err("it cannot be undone".to_owned()),
+            Reversible::Compensate(tool) => {
+                return Err(format!("it is undone by another tool, `{tool}`"));
+            }
+        }
+        match &entry.behind {
+            Behind::Handler(_, Held::Yes) => Ok(()),
+            Behind::Handler(_, Held::No) => Err("it may do more than change files".to_owned()),
+            Behind::Executor(_) => {
+                let executor = self.executor_of(entry).map_err(|e| e.message)?;
+                executor.holds(&entry.def)
+            }
+            Behind::Nothing => Err("it has no executor".to_owned()),
+        }
+    }
+
+    /// Whether people decide about the effect of a tool, and not about the intent.
+    pub(super) fn shows_first(&self, entry: &Entry) -> bool {
+        let writes = matches!(entry.def.risk, Some(Risk::Write) | None);
+        writes && self.holds(entry).is_ok()
+    }
+
+    /// Runs a tool up to what it would change, about which people decide then.
+    async fn show(&self, ready: Ready) -> Answer {
+        let (run, wait) = (ready.run.clone(), ready.wait);
+        let asker = (wait == Wait::Decision).then(|| Asker::new(self, &run));
+        let answer = self.allow(ready).await;
+        match asker {
+            Some(asker) if super::commit::waits_on(&answer, wait) => asker.answer().await,
+            _ => answer,
+        }
     }
 
     async fn allow(&self, ready: Ready) -> Answer {
@@ -287,6 +344,7 @@ impl Ready {
             "args": self.kept(),
             "agent": self.ctx.agent_id(),
             "context": self.ctx.keys(),
+            "dry_run": self.dry_run,
         });
         let body = helve_core::audit::hash_of(&asked)
             .unwrap_or_else(|_| helve_core::audit::Hash::of(asked.to_string().as_bytes()));

@@ -6,7 +6,9 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
+use helve_changes::Root;
 use helve_core::ToolDef;
+use helve_core::def::{Access, Risk};
 use helve_core::marked::{Mark, marked};
 use serde_json::{Map, Value};
 
@@ -74,6 +76,31 @@ pub(super) fn from_root(
         Value::Object(map) => map,
         _ => args.clone(),
     }
+}
+
+/// The real paths that a tool may change.
+pub(super) fn writable(root: &Path, def: &ToolDef) -> Vec<PathBuf> {
+    let roots = roots(root, def).into_iter();
+    let writable = roots.filter(|r| r.access == helve_changes::Access::Write);
+    writable.map(|r| r.path).collect()
+}
+
+/// The real paths that a tool may touch. It may change those that say so, and those that
+/// say nothing where its risk is more than to look.
+pub(super) fn roots(root: &Path, def: &ToolDef) -> Vec<Root> {
+    let looks_only = def.risk == Some(Risk::Read);
+    let access = |access: Option<Access>| match access {
+        Some(Access::Read) => helve_changes::Access::Read,
+        _ if looks_only => helve_changes::Access::Read,
+        Some(Access::Write) | None => helve_changes::Access::Write,
+    };
+    let paths = def.allowed_paths.iter().filter_map(|allowed| {
+        Some(Root {
+            path: real(root, &allowed.path).ok()?,
+            access: access(allowed.access),
+        })
+    });
+    paths.collect()
 }
 
 /// Changes every text in a value: an argument may be a list of paths.

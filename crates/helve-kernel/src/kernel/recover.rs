@@ -28,13 +28,16 @@ impl Kernel {
     /// Runs that were at work when the hub went down are over, and nobody knows what
     /// they did. Those whose denial was not carried out are denied.
     pub(super) async fn settle(&self) -> Result<(), StoreError> {
+        self.settle_commits().await?;
         for state in [RunState::Running, RunState::Queued] {
             for run in self.all_in(state).await? {
                 self.lose(&run).await?;
             }
         }
         self.expire().await?;
-        for run in self.all_in(RunState::PendingApproval).await? {
+        let staged = self.all_in(RunState::Staged).await?;
+        let asked = self.all_in(RunState::PendingApproval).await?;
+        for run in asked.into_iter().chain(staged) {
             let approval = match &run.approval {
                 Some(id) => self.inner.store.approval(id).await?,
                 None => None,
@@ -44,7 +47,18 @@ impl Kernel {
                 self.denied(&approval, by).await;
             }
         }
-        Ok(())
+        self.sweep_stages().await
+    }
+
+    /// What runs that are over left in the stage.
+    async fn sweep_stages(&self) -> Result<(), StoreError> {
+        let Some(keeper) = self.inner.keeper.clone() else {
+            return Ok(());
+        };
+        let open = self.all_in(RunState::Staged).await?;
+        let open: Vec<RunId> = open.into_iter().map(|run| run.id).collect();
+        let swept = keeper.sweep_stages(&open);
+        swept.map_err(|e| StoreError::Unwritable(format!("the stage cannot be cleared: {e}")))
     }
 
     async fn all_in(&self, state: RunState) -> Result<Vec<Run>, StoreError> {
@@ -145,14 +159,14 @@ pub fn run_answer(run: &Run) -> Value {
     }
 }
 
-fn answer_from(run: &Run) -> Answer {
+pub(super) fn answer_from(run: &Run) -> Answer {
     let kept = run.answer.as_ref();
     let error = kept.and_then(|a| a.get("error"));
     let result = match (kept, error) {
         (_, Some(error)) => Err(read_error(error)),
         (Some(answer), None) => Ok(answer["data"].clone()),
         (None, None) => match run.state {
-            RunState::PendingApproval => Err(super::approve::waits(
+            RunState::PendingApproval | RunState::Staged => Err(super::approve::waits(
                 &run.tool,
                 run.approval.as_ref(),
                 &run.id,
@@ -165,6 +179,9 @@ fn answer_from(run: &Run) -> Answer {
     answer.meta.exit_code = run.exit_code;
     if let Some(meta) = kept.and_then(|a| a.get("meta")) {
         answer.meta.return_direct = meta["return_direct"] == true;
+        answer.meta.dry_run = meta["dry_run"] == true;
+        answer.meta.diff = meta["diff"].as_str().map(str::to_owned);
+        answer.meta.changes = meta.get("changes").and_then(crate::Summary::from_value);
         let attempts = meta["attempts"].as_u64().unwrap_or(1);
         answer.meta.attempts = u32::try_from(attempts).unwrap_or(u32::MAX);
         answer.meta.timing_ms = meta["timing_ms"].as_f64().unwrap_or_default();

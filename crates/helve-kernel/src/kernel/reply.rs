@@ -10,11 +10,13 @@ use serde_json::{Map, Value, json};
 
 use super::Kernel;
 use super::pass::Ready;
+use crate::changes::Settled;
 use crate::registry::Behind;
 use crate::run::RunState;
 use crate::store::{Move, Record};
 use crate::{
-    Answer, ApprovalState, Artifact, Change, Entry, ErrorKind, Reply, StoreError, ToolError,
+    Answer, ApprovalState, Artifact, Change, Entry, ErrorKind, Reply, StoreError, Summary,
+    ToolError,
 };
 
 /// How long to wait before the end of a run is recorded once more.
@@ -95,11 +97,18 @@ impl Kernel {
 
     /// Records how a run ended. If that cannot be done, the caller is told, and it
     /// is tried again until it can: the effect has happened.
-    pub(super) async fn record_end(&self, ready: &Ready, answer: &mut Answer, secrets: &[String]) {
+    pub(super) async fn record_end(
+        &self,
+        ready: &Ready,
+        answer: &mut Answer,
+        secrets: &[String],
+        settled: Option<Settled>,
+    ) -> bool {
         let (kept, record) = self.ended(ready, answer, secrets, "run.ended");
         let step = Move {
             exit_code: answer.meta.exit_code,
             answer: Some(kept),
+            changes: settled,
             ..Move::new(
                 &ready.run,
                 &[RunState::Running],
@@ -117,7 +126,9 @@ impl Kernel {
             answer.meta.return_direct = false;
             answer.writes.clear();
             self.record_later(again, record_again);
+            return false;
         }
+        true
     }
 
     /// A run that was open, and ends without having begun: `false` if somebody else
@@ -174,7 +185,7 @@ impl Kernel {
     }
 
     /// What is kept of an answer, and the record of it.
-    fn ended(
+    pub(super) fn ended(
         &self,
         ready: &Ready,
         answer: &Answer,
@@ -189,7 +200,12 @@ impl Kernel {
             .entry_of(&ready.principal.owner, event, ready.run.as_str())
             .with("state", answer.meta.state.map(RunState::as_str))
             .with("timing_ms", answer.meta.timing_ms.round() as u64)
-            .with("exit_code", answer.meta.exit_code);
+            .with("exit_code", answer.meta.exit_code)
+            .with("dry_run", answer.meta.dry_run.then_some(true))
+            .with(
+                "changes",
+                answer.meta.changes.as_ref().map(Summary::to_value),
+            );
         let sensitive = ready.entry.def.sensitive;
         let record = match &answer.result {
             // A plain hash of something short can be guessed.

@@ -22,6 +22,14 @@ use crate::{
     Wait, panic_text,
 };
 
+/// How far a run got that waited for people.
+enum State {
+    /// It was asked for.
+    Asked,
+    /// It has run, and its changes are held back.
+    Staged,
+}
+
 impl Kernel {
     /// Begins the run of an approval that was granted, unless it is under way here.
     /// While the hub stops it stays as it is, and the next start begins it.
@@ -40,7 +48,8 @@ impl Kernel {
                 Err(ToolError::internal(format!("a check crashed: {what}")))
             });
             match ready {
-                Ok(ready) => {
+                Ok((ready, State::Staged)) => kernel.commit_approved(ready, approval, claim).await,
+                Ok((ready, State::Asked)) => {
                     let start = Start::Approved(approval.id.clone(), approval.bound);
                     Execution::new(&kernel, ready, start, claim).whole().await;
                 }
@@ -63,11 +72,13 @@ impl Kernel {
     }
 
     /// The call as it was asked, checked against what is true now.
-    async fn ready_again(&self, approval: &Approval) -> Result<Ready, ToolError> {
+    async fn ready_again(&self, approval: &Approval) -> Result<(Ready, State), ToolError> {
         let kept = lock(&self.inner.waiting).remove(&approval.run);
+        let changes = self.inner.store.changes(&approval.run).await;
+        let changes = changes.map_err(|e| broken(&e))?.map(|c| c.id);
         let old = match kept {
             Some(ready) => ready,
-            None => self.remembered(approval).await?,
+            None => self.remembered(approval, changes.is_some()).await?,
         };
         let entry = self.resolve(&approval.tool)?;
         let principal = match &old.principal.token {
@@ -88,18 +99,22 @@ impl Kernel {
         authorize::still_open(&decision, u32::try_from(agreed).unwrap_or(u32::MAX))?;
         self.still_approved(approval).await?;
         let ready = Ready {
-            hidden: self.hide(&entry, &old.args),
+            hidden: old.hidden.clone().or_else(|| self.hide(&entry, &old.args)),
             entry,
             principal,
             resolved,
             decision,
             ..old
         };
-        if self.bound(&ready) != approval.bound {
+        if self.bound(&ready, changes.as_ref()) != approval.bound {
             let error = ToolError::conflict("what was approved is not what would run now");
             return Err(error.with_hint("the tool has changed since; call it again"));
         }
-        Ok(ready)
+        let state = match changes {
+            Some(_) => State::Staged,
+            None => State::Asked,
+        };
+        Ok((ready, state))
     }
 
     /// Every yes must still be one: from somebody who could say it now, and who is not
@@ -143,13 +158,16 @@ impl Kernel {
     }
 
     /// The call out of the store, after a restart.
-    async fn remembered(&self, approval: &Approval) -> Result<Ready, ToolError> {
+    async fn remembered(&self, approval: &Approval, ran: bool) -> Result<Ready, ToolError> {
         let run = self.run(&approval.run).await?;
         let entry = self.resolve(&run.tool)?;
         let Value::Object(args) = run.args.clone() else {
             return Err(ToolError::internal("the arguments of the run are damaged"));
         };
-        if entry.has_secrets && !marked(&entry.def.input_schema, &args, Mark::Secret).is_empty() {
+        if !ran
+            && entry.has_secrets
+            && !marked(&entry.def.input_schema, &args, Mark::Secret).is_empty()
+        {
             let error =
                 ToolError::dependency("the hub was restarted, and it does not keep secrets");
             return Err(error.with_hint("call the tool again"));
@@ -167,7 +185,8 @@ impl Kernel {
             // Decided anew once all that it depends on is there.
             decision: self.decide_call(&entry, &principal, &args, None),
             resolved: None,
-            hidden: None,
+            // Of what has run already, no secret is needed any more.
+            hidden: ran.then(|| args.clone()),
             args,
             entry,
             principal,
@@ -175,6 +194,7 @@ impl Kernel {
             key: None,
             wait: Wait::Nothing,
             created: run.created,
+            dry_run: false,
             run: run.id,
         })
     }
@@ -184,13 +204,16 @@ impl Kernel {
     async fn asker_of(&self, run: &Run, entry: &Entry) -> Result<Arc<Principal>, ToolError> {
         let asked = AuditFilter {
             resource: Some(run.id.to_string()),
-            event: Some("run.asked".to_owned()),
             ..AuditFilter::default()
         };
-        let asked = self.inner.store.audit(asked, 1).await;
+        let asked = self.inner.store.audit(asked, 100).await;
         let asked = asked.map_err(|e| broken(&e))?;
         let token = asked
-            .first()
+            .iter()
+            .find(|e| {
+                ["run.asked", "run.staged"]
+                    .contains(&e.record["event"].as_str().unwrap_or_default())
+            })
             .and_then(|e| e.record["details"]["token"].as_str());
         if let Some(token) = token {
             let damaged = || ToolError::internal("the record of the question is damaged");

@@ -8,6 +8,7 @@ use tokio::sync::{broadcast, oneshot};
 
 use super::approve::broken;
 use super::{Kernel, lock};
+use crate::changes::Settled;
 use crate::run::{Run, RunState};
 use crate::store::{Move, Record, StoreError};
 use crate::{
@@ -23,6 +24,13 @@ const NOTICE_LIMIT: Duration = Duration::from_secs(30);
 
 /// How often a waiter looks by itself: what another node does is not told here.
 const LOOK: Duration = Duration::from_secs(2);
+
+/// The states of a run that has had no effect yet.
+const NOT_BEGUN: &[RunState] = &[
+    RunState::Queued,
+    RunState::PendingApproval,
+    RunState::Staged,
+];
 
 /// A caller who waits for people.
 pub(super) struct Asker<'k> {
@@ -73,7 +81,10 @@ impl Kernel {
         let mut changes = self.changes();
         loop {
             let answer = self.answer_so_far(id).await;
-            let asks = answer.meta.state == Some(RunState::PendingApproval);
+            let asks = matches!(
+                answer.meta.state,
+                Some(RunState::PendingApproval | RunState::Staged)
+            );
             let closing = match asks {
                 true => &self.inner.closing,
                 false => &self.inner.stopping,
@@ -211,7 +222,7 @@ impl Kernel {
 
     /// Ends a run that has not begun; `false` if it has.
     async fn call_off(&self, who: &Principal, run: &Run) -> Result<bool, StoreError> {
-        if ![RunState::Queued, RunState::PendingApproval].contains(&run.state) {
+        if !NOT_BEGUN.contains(&run.state) {
             return Ok(false);
         }
         let error = ToolError::denied(format!("the run was called off by {}", who.owner));
@@ -223,12 +234,8 @@ impl Kernel {
         let step = Move {
             answer: Some(answer.to_value()),
             approval: Some(ApprovalState::Withdrawn),
-            ..Move::new(
-                &run.id,
-                &[RunState::Queued, RunState::PendingApproval],
-                RunState::Cancelled,
-                record.at,
-            )
+            changes: Some(Settled::Dropped),
+            ..Move::new(&run.id, NOT_BEGUN, RunState::Cancelled, record.at)
         };
         self.end(step, record, run.approval.as_ref()).await
     }
@@ -288,9 +295,10 @@ impl Kernel {
         let step = Move {
             answer: Some(answer.to_value()),
             approval: Some(over),
+            changes: Some(Settled::Dropped),
             ..Move::new(
                 &approval.run,
-                &[RunState::PendingApproval],
+                &[RunState::PendingApproval, RunState::Staged],
                 state,
                 record.at,
             )
@@ -308,6 +316,9 @@ impl Kernel {
         let moved = self.inner.store.move_run(step, record).await?;
         if moved {
             lock(&self.inner.waiting).remove(&run);
+            if let Some(keeper) = &self.inner.keeper {
+                keeper.drop_stage(&run).await;
+            }
             if let Some(approval) = approval {
                 self.told(Change::Approval(approval.clone()));
             }

@@ -1,0 +1,163 @@
+//! Where file changes are held: in the stage until they are applied, in the journal
+//! while they are, and what was there before for as long as it may be wanted back.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use helve_changes::{Allowed, Blobs, Ended, Error, Journal, Staged};
+
+use crate::{RunId, ToolError};
+
+/// Holds file changes, in a folder of its own.
+#[derive(Debug)]
+pub struct Keeper {
+    blobs: Blobs,
+    journal: Journal,
+    stage: PathBuf,
+    /// One commit at a time.
+    pub(crate) commits: tokio::sync::Mutex<()>,
+}
+
+impl Keeper {
+    /// Opens the folder, which only this keeper uses, and makes it if it is not there.
+    /// No more than `quota` bytes of before-images are kept.
+    pub fn open(folder: &Path, quota: Option<u64>) -> Result<Self, Error> {
+        let made = |source, path: &Path| Error::Io {
+            what: "make the folder",
+            path: path.to_owned(),
+            source,
+        };
+        let stage = folder.join("stage");
+        for path in [folder, &stage] {
+            private_folder(path).map_err(|e| made(e, path))?;
+        }
+        Ok(Self {
+            blobs: Blobs::open(&folder.join("objects"), quota)?,
+            journal: Journal::open(&folder.join("journal"))?,
+            stage,
+            commits: tokio::sync::Mutex::default(),
+        })
+    }
+
+    /// What was there before.
+    pub fn blobs(&self) -> &Blobs {
+        &self.blobs
+    }
+
+    /// Where the commits are written down.
+    pub(crate) fn journal(&self) -> &Journal {
+        &self.journal
+    }
+
+    /// The folder of what a run would change; whoever needs it makes it.
+    pub fn stage_of(&self, run: &RunId) -> PathBuf {
+        self.stage.join(run.as_str())
+    }
+
+    /// Applies changes, all or none.
+    pub(crate) async fn commit(
+        self: &Arc<Self>,
+        staged: Arc<Staged>,
+        allowed: Allowed,
+    ) -> Result<Ended, Error> {
+        let _turn = self.commits.lock().await;
+        self.blocking(move |keeper| keeper.journal.commit(&staged, &allowed, &keeper.blobs))
+            .await
+    }
+
+    /// Forgets what a run would have changed, or has.
+    pub(crate) async fn drop_stage(self: &Arc<Self>, run: &RunId) {
+        let folder = self.stage_of(run);
+        // What cannot be removed now is removed at the next start.
+        let _ = self
+            .blocking(move |_| {
+                let _ = remove_stage(&folder);
+                Ok(())
+            })
+            .await;
+    }
+
+    /// Removes the stages of all runs but these.
+    pub(crate) fn sweep_stages(&self, open: &[RunId]) -> io::Result<()> {
+        for entry in fs::read_dir(&self.stage)? {
+            let entry = entry?;
+            if !open.iter().any(|run| entry.file_name() == run.as_str()) {
+                remove_stage(&entry.path())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Does something slow beside the runtime.
+    pub(crate) async fn blocking<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&Keeper) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let keeper = self.clone();
+        let done = tokio::task::spawn_blocking(move || work(&keeper)).await;
+        done.unwrap_or_else(|e| Err(Error::Manifest(format!("Helve crashed at it: {e}"))))
+    }
+}
+
+fn private_folder(path: &Path) -> io::Result<()> {
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+}
+
+/// A run may have left folders that nobody may enter.
+fn remove_stage(folder: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(folder) {
+        Ok(()) => Ok(()),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(_) => {
+            open_up(folder)?;
+            fs::remove_dir_all(folder)
+        }
+    }
+}
+
+fn open_up(folder: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            open_up(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// What went wrong with changes, for whoever called.
+pub(crate) fn refusal(error: &Error) -> ToolError {
+    let text = with_source(error);
+    match error {
+        Error::Conflict { .. } => ToolError::conflict(text)
+            .with_hint("nothing was changed; look at those files, then call it again"),
+        Error::Outside { .. } => ToolError::permission(text).with_hint(
+            "nothing was changed; `allowed_paths` of the definition says where it may write",
+        ),
+        Error::Protected { .. } => ToolError::permission(text).with_hint("nothing was changed"),
+        Error::Special { .. } | Error::Owner { .. } => {
+            ToolError::permission(text).with_hint("nothing was changed")
+        }
+        Error::Quota { .. } => {
+            ToolError::dependency(text).with_hint("nothing was changed; `helve gc` makes room")
+        }
+        Error::Half { .. } => ToolError::internal(text).with_hint("look at those files"),
+        Error::Busy { .. } => ToolError::transient(text),
+        _ => ToolError::dependency(text).with_hint("nothing was changed"),
+    }
+}
+
+fn with_source(error: &Error) -> String {
+    match std::error::Error::source(error) {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    }
+}

@@ -1,0 +1,478 @@
+//! The effect of a run: held back, shown, applied or dropped.
+//!
+//! What a run changed is captured before anybody decides about it. Where policy asks,
+//! the run stops as `staged`, and what people approve is that changeset, by its hash.
+//! Otherwise it is applied at once. Either way the intent is on the record before
+//! the first file is touched, and the outcome after.
+
+use std::sync::Arc;
+
+use helve_changes::{Allowed, Changeset, Error, Kind, Staged};
+use helve_core::audit::Hash;
+use helve_core::policy::Effect;
+use serde_json::{Value, json};
+
+use super::approve::{broken, waits};
+use super::execute::{Claim, Execution};
+use super::pass::{Ready, not_recorded};
+use super::{Kernel, lock};
+use crate::changes::{Changes, ChangesState, Settled, Touched};
+use crate::keeper::{Keeper, refusal};
+use crate::run::RunState;
+use crate::store::{Move, StoreError};
+use crate::{
+    Answer, Approval, ApprovalState, Change, Files, Reply, Run, RunId, Summary, ToolError, Wait,
+};
+
+/// What became of what a run changed.
+pub(super) enum Fate {
+    /// It changed nothing.
+    Nothing,
+    /// It was not applied.
+    Dropped,
+    /// It was applied.
+    Committed(Arc<Staged>),
+    /// It was shown, and is not to be applied.
+    Shown(Arc<Staged>),
+    /// It waits for people.
+    Staged(Box<Answer>),
+}
+
+impl Fate {
+    pub(super) fn settled(&self) -> Option<Settled> {
+        match self {
+            Fate::Committed(staged) => Some(Settled::Committed(touched(&staged.changeset))),
+            Fate::Dropped => Some(Settled::Dropped),
+            Fate::Nothing | Fate::Shown(_) | Fate::Staged(_) => None,
+        }
+    }
+}
+
+impl Execution {
+    /// Decides what becomes of what a run changed that went well.
+    pub(super) async fn settle(
+        &self,
+        ready: &Ready,
+        reply: Reply,
+        staged: Arc<Staged>,
+        secrets: &[String],
+    ) -> (Result<Reply, ToolError>, Fate) {
+        let Some(keeper) = self.kernel.inner.keeper.clone() else {
+            let error = ToolError::dependency("this hub does not keep changes");
+            return (Err(error), Fate::Dropped);
+        };
+        if staged.changeset.is_empty() {
+            return (Ok(reply), Fate::Nothing);
+        }
+        if ready.dry_run {
+            return (Ok(reply), Fate::Shown(staged));
+        }
+        if let Err(error) = self.unless_stopped() {
+            return (Err(error), Fate::Dropped);
+        }
+        if ready.decision.effect == Effect::Ask && !self.is_approved() {
+            return self.stage(ready, reply, staged, secrets).await;
+        }
+        let kept = self.intend(ready, &staged).await;
+        if let Err(error) = kept {
+            return (Err(error), Fate::Dropped);
+        }
+        let allowed = self.kernel.writable(&ready.entry.def);
+        match keeper.commit(staged.clone(), allowed).await {
+            Ok(_) => (Ok(reply), Fate::Committed(staged)),
+            Err(error) => (Err(refusal(&error)), Fate::Dropped),
+        }
+    }
+
+    /// The intent, durable before the first file is touched.
+    async fn intend(&self, ready: &Ready, staged: &Staged) -> Result<(), ToolError> {
+        let changes = changes_of(ready, staged, ChangesState::Committing, self.kernel.now());
+        let record = self
+            .kernel
+            .entry_of(&ready.principal.owner, "run.committing", ready.run.as_str())
+            .with("changes", changes.id.to_string())
+            .with("paths", changes.count);
+        let kept = self.kernel.inner.store.keep_changes(changes, None, record);
+        match kept.await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(ToolError::conflict("the run is over; nothing was changed")),
+            Err(e) => Err(not_recorded(&e)),
+        }
+    }
+
+    /// Holds the changes back until somebody has said yes to them.
+    async fn stage(
+        &self,
+        ready: &Ready,
+        reply: Reply,
+        staged: Arc<Staged>,
+        secrets: &[String],
+    ) -> (Result<Reply, ToolError>, Fate) {
+        let kernel = &self.kernel;
+        let mut changes = changes_of(ready, &staged, ChangesState::Staged, kernel.now());
+        let mut answer = self.answer_of(Ok(reply.clone()), RunState::Succeeded, secrets);
+        answer.meta.changes = Some(Summary::of(&staged.changeset));
+        let (kept, _) = kernel.ended(ready, &answer, secrets, "run.ended");
+        let writes: Vec<Value> = answer.writes.iter().map(|(k, v)| json!([k, v])).collect();
+        changes.reply = Some(json!({"answer": kept, "writes": writes}));
+        changes.staged = Some(staged.to_json());
+        let approval = Approval {
+            bound: kernel.bound(ready, Some(&changes.id)),
+            ..kernel.approval_of(ready)
+        };
+        let record = kernel
+            .run_record(ready, "run.staged")
+            .with("approval", approval.id.as_str())
+            .with("bound", approval.bound.to_string())
+            .with("needed", approval.needed)
+            .with("changes", changes.id.to_string())
+            .with("paths", changes.count);
+        let store = &kernel.inner.store;
+        let kept = store.keep_changes(changes, Some(approval.clone()), record);
+        match kept.await {
+            Ok(true) => {}
+            Ok(false) => {
+                let error = ToolError::conflict("the run is over; nothing was changed");
+                return (Err(error), Fate::Dropped);
+            }
+            Err(e) => return (Err(not_recorded(&e)), Fate::Dropped),
+        }
+        kernel.told(Change::Approval(approval.id.clone()));
+        kernel.notify(approval.clone());
+        let summary = answer.meta.changes.take();
+        let error = held(&approval, summary.as_ref());
+        let mut answer = ready.answer(Err(error), RunState::Staged);
+        answer.meta.approval = Some(approval.id);
+        answer.meta.changes = summary;
+        (Ok(reply), Fate::Staged(Box::new(answer)))
+    }
+}
+
+impl Kernel {
+    /// Where a tool may write.
+    pub(super) fn writable(&self, def: &helve_core::ToolDef) -> Allowed {
+        Allowed::new(super::paths::writable(&self.inner.root, def))
+    }
+
+    /// The files of a run that is a function.
+    pub(super) fn files_for(&self, ready: &Ready) -> Files {
+        let def = &ready.entry.def;
+        let Some(keeper) = self.inner.keeper.clone() else {
+            return Files::default();
+        };
+        if def.allowed_paths.is_empty() {
+            return Files::default();
+        }
+        let root = self.inner.root.clone();
+        let seen = super::paths::roots(&root, def);
+        Files::new(keeper, ready.run.clone(), root, &seen, self.writable(def))
+    }
+
+    /// Applies what was staged and approved: exactly that.
+    pub(super) async fn commit_approved(&self, ready: Ready, approval: Approval, claim: Claim) {
+        let done = self.commit_staged(&ready, &approval).await;
+        let answer = match done {
+            Ok(answer) => answer,
+            Err(error) if self.is_too_late(&approval) => {
+                // If it cannot be recorded now, the sweep does it.
+                let _ = self.expire_one(&approval).await;
+                drop(error);
+                self.answer_so_far(&approval.run).await
+            }
+            Err(error) => {
+                let over = ApprovalState::Withdrawn;
+                let state = RunState::Failed;
+                self.end_waiting(&approval, "run.stopped", "hub", state, over, error)
+                    .await;
+                self.answer_so_far(&approval.run).await
+            }
+        };
+        if let Some(asker) = lock(&self.inner.askers).remove(&approval.run) {
+            // They may have gone.
+            let _ = asker.send(answer);
+        }
+        drop(claim);
+    }
+
+    /// An error where nothing has begun; otherwise the run has come to its end.
+    async fn commit_staged(&self, ready: &Ready, approval: &Approval) -> Result<Answer, ToolError> {
+        let (keeper, changes, staged) = self.staged(&approval.run).await?;
+        let store = &self.inner.store;
+        let record = self
+            .entry_of(&ready.principal.owner, "run.committing", ready.run.as_str())
+            .with("approval", approval.id.as_str())
+            .with("changes", changes.id.to_string())
+            .with("paths", changes.count);
+        let at = record.at;
+        let spent = store.spend_approval(&approval.id, approval.bound, at, record);
+        match spent.await {
+            Ok(true) => {}
+            Ok(false) => {
+                let why = "the approval was used, expired or withdrawn";
+                return Err(ToolError::conflict(why));
+            }
+            Err(e) => return Err(not_recorded(&e)),
+        }
+        self.told(Change::Run(ready.run.clone()));
+        let run = self.run(&ready.run).await?;
+        let staged = Arc::new(staged);
+        let allowed = self.writable(&ready.entry.def);
+        let done = keeper.commit(staged.clone(), allowed).await.map(drop);
+        Ok(self.conclude(&run, &changes, &staged.changeset, done).await)
+    }
+
+    /// What a run that waits would change.
+    async fn staged(&self, run: &RunId) -> Result<(Arc<Keeper>, Changes, Staged), ToolError> {
+        let keeper = self.keeper()?;
+        let changes = self.changes_of(run).await?;
+        let staged = changes
+            .staged
+            .as_deref()
+            .ok_or_else(|| ToolError::conflict("the changes of the run are gone"))
+            .and_then(|json| Staged::from_json(json).map_err(|e| refusal(&e)))?;
+        if staged.changeset.id() != changes.id {
+            return Err(ToolError::internal(
+                "what is kept of the changes is damaged",
+            ));
+        }
+        Ok((keeper, changes, staged))
+    }
+
+    /// Records the end of a run whose answer was kept with its changes.
+    pub(super) async fn conclude(
+        &self,
+        run: &Run,
+        changes: &Changes,
+        changeset: &Changeset,
+        done: Result<(), Error>,
+    ) -> Answer {
+        let applied = done.is_ok();
+        let state = match applied {
+            true => RunState::Succeeded,
+            false => RunState::Failed,
+        };
+        let mut answer = match done {
+            Ok(()) => kept_answer(run, changes),
+            Err(error) => super::recover::over(run, refusal(&error), state),
+        };
+        answer.meta.state = Some(state);
+        answer.meta.approval = run.approval.clone();
+        let record = self
+            .entry_of(&run.owner, "run.ended", run.id.as_str())
+            .with("state", state.as_str())
+            .with("changes", changes.id.to_string())
+            .with(
+                "message",
+                answer.result.as_ref().err().map(|e| e.message.clone()),
+            );
+        let mut kept = answer.to_value();
+        if let Some(reply) = changes.reply.as_ref().filter(|_| applied) {
+            // As it may be kept, which is not always all of it.
+            kept["data"] = reply["answer"]["data"].clone();
+            kept["content"] = reply["answer"]["content"].clone();
+        }
+        let step = Move {
+            exit_code: answer.meta.exit_code,
+            answer: Some(kept),
+            changes: Some(match applied {
+                true => Settled::Committed(touched(changeset)),
+                false => Settled::Dropped,
+            }),
+            ..Move::new(&run.id, &[RunState::Running], state, record.at)
+        };
+        let moved = self
+            .inner
+            .store
+            .move_run(step.clone(), record.clone())
+            .await;
+        match moved {
+            Ok(_) => self.settled(&run.id, &changes.id).await,
+            Err(e) => {
+                let problem = format!("it took effect, but its end could not be recorded: {e}");
+                answer.result = Err(ToolError::dependency(problem));
+                answer.writes.clear();
+                self.record_later(step, record);
+            }
+        }
+        self.told(Change::Run(run.id.clone()));
+        answer
+    }
+
+    /// What a commit leaves is no longer needed once its end is on the record.
+    pub(super) async fn settled(&self, run: &RunId, id: &Hash) {
+        let Some(keeper) = &self.inner.keeper else {
+            return;
+        };
+        let id = *id;
+        // Where it fails, the next start settles it.
+        let _ = keeper
+            .blocking(move |keeper| keeper.journal().settle(&id))
+            .await;
+        keeper.drop_stage(run).await;
+    }
+
+    /// The diff of what a run would change, for people.
+    pub(super) async fn shown(&self, staged: Arc<Staged>) -> String {
+        let Some(keeper) = &self.inner.keeper else {
+            return String::new();
+        };
+        let limits = helve_changes::diff::Limits::default();
+        let shown = keeper
+            .blocking(move |keeper| helve_changes::diff::unified(&staged, keeper.blobs(), &limits))
+            .await;
+        shown.unwrap_or_else(|e| format!("the diff cannot be shown: {e}"))
+    }
+
+    pub(super) fn keeper(&self) -> Result<Arc<Keeper>, ToolError> {
+        let keeper = self.inner.keeper.clone();
+        keeper.ok_or_else(|| ToolError::dependency("this hub does not keep changes"))
+    }
+
+    /// What a run changed.
+    pub(super) async fn changes_of(&self, run: &RunId) -> Result<Changes, ToolError> {
+        let found = self.inner.store.changes(run).await;
+        let found = found.map_err(|e| broken(&e))?;
+        found.ok_or_else(|| ToolError::not_found(format!("`{run}` changed no files")))
+    }
+
+    /// Settles what a crash left between the intent and the outcome.
+    pub(super) async fn settle_commits(&self) -> Result<(), StoreError> {
+        let Some(keeper) = self.inner.keeper.clone() else {
+            return Ok(());
+        };
+        let unwritable = |e: &Error| StoreError::Unwritable(format!("a commit was cut short: {e}"));
+        let ended = keeper
+            .blocking(|keeper| keeper.journal().recover(keeper.blobs()))
+            .await
+            .map_err(|e| unwritable(&e))?;
+        let filter = crate::changes::ChangesFilter {
+            state: Some(ChangesState::Committing),
+            from: None,
+        };
+        for changes in self.inner.store.all_changes(filter, usize::MAX).await? {
+            let Some(run) = self.inner.store.run(&changes.run).await? else {
+                continue;
+            };
+            let mut of_run = ended.iter().filter(|e| e.id == changes.id);
+            let applied = of_run.any(|e| e.outcome == helve_changes::Outcome::Committed);
+            self.settle_commit(&run, &changes, applied).await?;
+        }
+        for one in &ended {
+            let id = one.id;
+            keeper
+                .blocking(move |keeper| keeper.journal().settle(&id))
+                .await
+                .map_err(|e| unwritable(&e))?;
+        }
+        Ok(())
+    }
+
+    async fn settle_commit(
+        &self,
+        run: &Run,
+        changes: &Changes,
+        applied: bool,
+    ) -> Result<(), StoreError> {
+        let changeset = Changeset::read(&changes.manifest);
+        let (state, answer, settled) = match (applied, changeset) {
+            (true, Ok(changeset)) => (
+                RunState::Succeeded,
+                kept_answer(run, changes),
+                Settled::Committed(touched(&changeset)),
+            ),
+            (true, Err(e)) => return Err(StoreError::Damaged(e.to_string())),
+            (false, _) => {
+                let error = ToolError::transient("the hub stopped before the changes were applied")
+                    .with_hint("nothing was changed; it can be called again");
+                let over = super::recover::over(run, error, RunState::Failed);
+                (RunState::Failed, over, Settled::Dropped)
+            }
+        };
+        let record = self
+            .entry_of("hub", "run.recovered", run.id.as_str())
+            .with("state", state.as_str())
+            .with("changes", changes.id.to_string());
+        let mut answer = answer;
+        answer.meta.state = Some(state);
+        let step = Move {
+            answer: Some(answer.to_value()),
+            changes: Some(settled),
+            ..Move::new(&run.id, &[RunState::Running], state, record.at)
+        };
+        self.inner.store.move_run(step, record).await.map(drop)
+    }
+}
+
+/// The answer that was kept with the changes.
+fn kept_answer(run: &Run, changes: &Changes) -> Answer {
+    let reply = changes.reply.as_ref();
+    let with = Run {
+        answer: reply.map(|reply| reply["answer"].clone()),
+        state: RunState::Succeeded,
+        ..run.clone()
+    };
+    let mut answer = super::recover::answer_from(&with);
+    let writes = reply.and_then(|reply| reply["writes"].as_array());
+    let writes = writes.into_iter().flatten();
+    answer.writes = writes
+        .filter_map(|pair| Some((pair[0].as_str()?.to_owned(), pair[1].clone())))
+        .collect();
+    answer
+}
+
+fn changes_of(ready: &Ready, staged: &Staged, state: ChangesState, at: crate::At) -> Changes {
+    Changes {
+        run: ready.run.clone(),
+        id: staged.changeset.id(),
+        state,
+        at,
+        count: staged.changeset.changes.len() as u64,
+        order: None,
+        pinned: false,
+        manifest: staged.changeset.manifest(),
+        staged: None,
+        reply: None,
+    }
+}
+
+pub(super) fn touched(changeset: &Changeset) -> Vec<Touched> {
+    use std::os::unix::ffi::OsStrExt as _;
+    let entries = changeset.entries().map(|(path, kind)| Touched {
+        path: path.as_os_str().as_bytes().to_vec(),
+        kind: word(kind).to_owned(),
+    });
+    entries.collect()
+}
+
+/// In which way a path changed.
+pub(super) fn word(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Created => "created",
+        Kind::Changed => "changed",
+        Kind::Deleted => "deleted",
+        Kind::Renamed => "renamed",
+        Kind::Mode => "mode",
+        Kind::Owner => "owner",
+        Kind::Symlink => "symlink",
+        Kind::Links => "links",
+        Kind::Xattr => "xattr",
+    }
+}
+
+/// What is said of a run whose changes wait for people.
+fn held(approval: &Approval, summary: Option<&Summary>) -> ToolError {
+    let what = summary.map(Summary::to_string).unwrap_or_default();
+    let mut error = waits(&approval.tool, Some(&approval.id), &approval.run);
+    error.hint = Some(format!(
+        "it ran, and nothing is changed yet; it would change {what}. To see it: `helve diff {run}`. \
+         To decide: `helve approve {id}`. Its result will be in run `{run}`",
+        run = approval.run,
+        id = approval.id,
+    ));
+    error
+}
+
+/// Whether a caller is to be kept waiting for what people say of a staged run.
+pub(super) fn waits_on(answer: &Answer, wait: Wait) -> bool {
+    wait == Wait::Decision && answer.meta.state == Some(RunState::Staged)
+}
