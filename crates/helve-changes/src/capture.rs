@@ -47,6 +47,9 @@ pub struct Staged {
     /// Keeps the before-images from being swept.
     #[serde(skip)]
     pub(crate) lease: Option<Lease>,
+    /// It was committed before: new contents are where they were put, if they still are.
+    #[serde(skip)]
+    pub(crate) past: bool,
 }
 
 /// Where a new content is.
@@ -93,6 +96,19 @@ impl Staged {
             sources: Vec::new(),
             stamps: Vec::new(),
             lease: Some(lease),
+            past: false,
+        }
+    }
+
+    /// A changeset that is no longer staged, only to be shown: what has gone of its
+    /// contents meanwhile is left out.
+    pub fn past(changeset: Changeset) -> Self {
+        Self {
+            changeset,
+            sources: Vec::new(),
+            stamps: Vec::new(),
+            lease: None,
+            past: true,
         }
     }
 
@@ -193,6 +209,7 @@ pub(crate) fn finish(
         sources,
         stamps,
         lease: Some(lease),
+        past: false,
     })
 }
 

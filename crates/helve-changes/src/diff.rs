@@ -318,8 +318,14 @@ fn body(
         return Ok(Body::LeftOut("too many lines"));
     }
     budget.files += 1;
-    let old = bytes(before, |file| blobs.read_small(&file.sha256))?;
-    let new = bytes(after, |file| staged.content(change, file, blobs))?;
+    let old = bytes(before, |file| blobs.read_small(&file.sha256));
+    let new = bytes(after, |file| staged.content(change, file, blobs));
+    let (old, new) = match (old, new) {
+        (Err(Error::Image { .. }), _) | (_, Err(Error::Image { .. })) if staged.past => {
+            return Ok(Body::LeftOut("the content is no longer kept"));
+        }
+        (old, new) => (old?, new?),
+    };
     if is_binary(&old) || is_binary(&new) {
         return Ok(Body::Binary);
     }
@@ -357,7 +363,10 @@ impl Staged {
     ) -> Result<Vec<u8>, Error> {
         let at = self.sources.binary_search_by(|s| s.path.cmp(&change.path));
         let Ok(at) = at else {
-            return blobs.read_small(&file.sha256);
+            return match self.past.then(|| put(change, file)).flatten() {
+                Some(bytes) => Ok(bytes),
+                None => blobs.read_small(&file.sha256),
+            };
         };
         let source = &self.sources[at].file;
         let bytes = std::fs::read(source).at("read", source)?;
@@ -368,6 +377,21 @@ impl Staged {
             }),
         }
     }
+}
+
+/// A content where it was put, if nobody has touched it since.
+fn put(change: &Change, file: &FileState) -> Option<Vec<u8>> {
+    use rustix::fs::{Mode, OFlags};
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let opened = rustix::fs::open(&change.path, flags, Mode::empty()).ok()?;
+    let mut opened = std::fs::File::from(opened);
+    let meta = opened.metadata().ok()?;
+    if !meta.is_file() || meta.len() != file.size {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    std::io::Read::read_to_end(&mut opened, &mut bytes).ok()?;
+    (helve_core::audit::Hash::of(&bytes) == file.sha256).then_some(bytes)
 }
 
 /// Git's rule: a NUL in the first 8000 bytes.

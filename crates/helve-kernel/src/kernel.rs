@@ -18,11 +18,13 @@ mod commit;
 mod execute;
 mod manage;
 mod pass;
+mod past;
 mod paths;
 mod recover;
 mod reply;
 mod resume;
 mod tokens;
+mod undo;
 mod waiting;
 
 use std::collections::{BTreeMap, HashMap};
@@ -50,8 +52,10 @@ use crate::{
 
 pub use batch::{Batch, Conflict};
 pub use manage::{Outcome, Registration};
+pub use past::{Collected, Diff, DiffForm, Keeping};
 pub use recover::run_answer;
 pub use tokens::NewToken;
+pub use undo::{UNDO, UndoCall};
 
 /// How approvals are asked for and granted.
 #[derive(Debug, Clone)]

@@ -172,8 +172,8 @@ pub use helve_macros::tool;
 pub use id::{ApprovalId, RunId, TokenId};
 pub use keeper::Keeper;
 pub use kernel::{
-    ApprovalRules, Batch, Builder, Conflict, Kernel, NewToken, Notifier, OpenError, Outcome,
-    Registration, run_answer,
+    ApprovalRules, Batch, Builder, Collected, Conflict, Diff, DiffForm, Keeping, Kernel, NewToken,
+    Notifier, OpenError, Outcome, Registration, UNDO, UndoCall, run_answer,
 };
 pub use principal::{Permission, Principal, PrincipalKind};
 pub use registry::{Entry, RegistryError};

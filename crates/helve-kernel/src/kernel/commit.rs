@@ -16,7 +16,7 @@ use super::approve::{broken, waits};
 use super::execute::{Claim, Execution};
 use super::pass::{Ready, not_recorded};
 use super::{Kernel, lock};
-use crate::changes::{Changes, ChangesState, Settled, Touched};
+use crate::changes::{Changes, ChangesState, Settled, Touched, Turn};
 use crate::keeper::{Keeper, refusal};
 use crate::run::RunState;
 use crate::store::{Move, StoreError};
@@ -274,6 +274,10 @@ impl Kernel {
         let step = Move {
             exit_code: answer.meta.exit_code,
             answer: Some(kept),
+            turns: match applied {
+                true => turns_of(changes),
+                false => Vec::new(),
+            },
             changes: Some(match applied {
                 true => Settled::Committed(touched(changeset)),
                 false => Settled::Dropped,
@@ -295,6 +299,9 @@ impl Kernel {
             }
         }
         self.told(Change::Run(run.id.clone()));
+        for turn in turns_of(changes) {
+            self.told(Change::Run(turn.run));
+        }
         answer
     }
 
@@ -394,9 +401,14 @@ impl Kernel {
             .with("changes", changes.id.to_string());
         let mut answer = answer;
         answer.meta.state = Some(state);
+        let turns = match applied {
+            true => turns_of(changes),
+            false => Vec::new(),
+        };
         let step = Move {
             answer: Some(answer.to_value()),
             changes: Some(settled),
+            turns,
             ..Move::new(&run.id, &[RunState::Running], state, record.at)
         };
         self.inner.store.move_run(step, record).await.map(drop)
@@ -418,6 +430,18 @@ fn kept_answer(run: &Run, changes: &Changes) -> Answer {
         .filter_map(|pair| Some((pair[0].as_str()?.to_owned(), pair[1].clone())))
         .collect();
     answer
+}
+
+/// The runs that are undone with these changes, or no longer.
+fn turns_of(changes: &Changes) -> Vec<Turn> {
+    let turns = changes.reply.as_ref().and_then(|r| r["turns"].as_array());
+    let turns = turns.into_iter().flatten().filter_map(|turn| {
+        Some(Turn {
+            run: RunId::parse(turn["run"].as_str()?)?,
+            undone: turn["undone"].as_bool()?,
+        })
+    });
+    turns.collect()
 }
 
 fn changes_of(ready: &Ready, staged: &Staged, state: ChangesState, at: crate::At) -> Changes {

@@ -1,0 +1,198 @@
+//! What runs changed, for those who look: diffs, the history of a path, and for how
+//! long what was there before is kept.
+
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use futures_util::future::BoxFuture;
+use helve_changes::{Changeset, Kept, Retention, Staged, diff};
+use serde_json::Value;
+use tokio::runtime::Handle;
+
+use super::Kernel;
+use super::approve::broken;
+use crate::changes::{Changes, ChangesFilter, ChangesState, HistoryFilter, Past};
+use crate::keeper::refusal;
+use crate::{At, Keeper, Permission, Principal, RunId, StoreError, ToolError};
+
+/// In which form a diff is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DiffForm {
+    /// For people: nothing in it is hidden.
+    Text,
+    /// For programs.
+    Json,
+    /// For `git apply`.
+    Patch,
+}
+
+/// What a run changed, or would change.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Diff {
+    /// For people.
+    Text(String),
+    /// For programs.
+    Json(Value),
+    /// For `git apply`.
+    Patch(Vec<u8>),
+}
+
+/// For how long what was there before is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Keeping {
+    /// No longer than this; for ever if nothing is said.
+    pub age: Option<Duration>,
+    /// No more than this many bytes.
+    pub bytes: Option<u64>,
+}
+
+/// What was let go.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Collected {
+    /// The runs that can no longer be undone.
+    pub expired: Vec<RunId>,
+    /// How many bytes were freed.
+    pub bytes: u64,
+}
+
+impl Kernel {
+    /// What a run changed, or would change.
+    pub async fn diff(&self, run: &RunId, form: DiffForm) -> Result<Diff, ToolError> {
+        let keeper = self.keeper()?;
+        self.run(run).await?;
+        let changes = self.changes_of(run).await?;
+        let shown = keeper.blocking(move |keeper| {
+            let staged = match &changes.staged {
+                Some(json) if changes.state.is_open() => Staged::from_json(json)?,
+                _ => Staged::past(Changeset::read(&changes.manifest)?),
+            };
+            let (blobs, limits) = (keeper.blobs(), diff::Limits::default());
+            Ok(match form {
+                DiffForm::Text => Diff::Text(diff::unified(&staged, blobs, &limits)?),
+                DiffForm::Json => Diff::Json(diff::to_json(&staged, blobs, &limits)?),
+                DiffForm::Patch => Diff::Patch(diff::patch(&staged, blobs)?),
+            })
+        });
+        shown.await.map_err(|e| refusal(&e))
+    }
+
+    /// What a run changed, as it is kept.
+    pub async fn changes_kept(&self, run: &RunId) -> Result<Option<Changes>, ToolError> {
+        self.inner.store.changes(run).await.map_err(|e| broken(&e))
+    }
+
+    /// Which paths were changed by which runs, the last first. A path may be given from
+    /// the workspace.
+    pub async fn past(
+        &self,
+        path: Option<&Path>,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<Past>, ToolError> {
+        use std::os::unix::ffi::OsStrExt as _;
+        let path = path.map(|path| {
+            let whole = self.inner.root.join(path);
+            let plain: std::path::PathBuf = whole.components().collect();
+            plain.as_os_str().as_bytes().to_vec()
+        });
+        let filter = HistoryFilter {
+            path,
+            run: None,
+            before,
+        };
+        let found = self.inner.store.history(filter, limit).await;
+        found.map_err(|e| broken(&e))
+    }
+
+    /// Keeps what was there before a run for good, or no longer.
+    pub async fn pin(&self, who: &Principal, run: &RunId, pinned: bool) -> Result<bool, ToolError> {
+        self.allowed(who, Permission::RunUndo)?;
+        self.changes_of(run).await?;
+        let event = match pinned {
+            true => "run.pinned",
+            false => "run.unpinned",
+        };
+        let record = self.entry_of(&who.owner, event, run.as_str());
+        let changed = self.inner.store.set_pinned(run, pinned, record).await;
+        changed.map_err(|e| broken(&e))
+    }
+
+    /// Lets go of what was there before, as far as it need not be kept: first it is on
+    /// the record that those runs can no longer be undone, then it is removed.
+    pub async fn collect(&self, keeping: Keeping) -> Result<Collected, ToolError> {
+        let keeper = self.keeper()?;
+        let _turn = keeper.commits.lock().await;
+        let (kernel, runtime) = (self.clone(), Handle::current());
+        let held = keeper.clone();
+        let done = tokio::task::spawn_blocking(move || {
+            kernel.collect_now(&held, keeping, |work| runtime.block_on(work))
+        });
+        let crashed = |e| ToolError::internal(format!("the hub crashed at it: {e}"));
+        done.await.map_err(crashed)?
+    }
+
+    /// In a thread that may wait: from the listing to the end no capture may begin.
+    fn collect_now(
+        &self,
+        keeper: &Keeper,
+        keeping: Keeping,
+        wait: impl Fn(BoxFuture<'_, Result<Vec<RunId>, StoreError>>) -> Result<Vec<RunId>, StoreError>,
+    ) -> Result<Collected, ToolError> {
+        let gc = keeper.blobs().gc().map_err(|e| refusal(&e))?;
+        let mut all = Vec::new();
+        wait(Box::pin(async {
+            all = self
+                .inner
+                .store
+                .all_changes(ChangesFilter::default(), usize::MAX)
+                .await?;
+            Ok(Vec::new())
+        }))
+        .map_err(|e| broken(&e))?;
+        let retention = Retention {
+            now: system_time(self.now()),
+            age: keeping.age,
+            bytes: keeping.bytes,
+        };
+        let kept = live(&all).map_err(|e| refusal(&e))?;
+        let plan = gc.plan(&kept, &retention).map_err(|e| refusal(&e))?;
+        let expired = wait(Box::pin(async {
+            let mut expired = Vec::new();
+            for changes in all.iter().filter(|c| plan.expire.contains(&c.id)) {
+                let record = self
+                    .entry_of("hub", "run.undo_expired", changes.run.as_str())
+                    .with("changes", changes.id.to_string());
+                let store = &self.inner.store;
+                if store.expire_changes(&changes.run, record).await? {
+                    expired.push(changes.run.clone());
+                }
+            }
+            Ok(expired)
+        }))
+        .map_err(|e| broken(&e))?;
+        gc.sweep(&plan).map_err(|e| refusal(&e))?;
+        let bytes = plan.frees;
+        Ok(Collected { expired, bytes })
+    }
+}
+
+/// The changes whose before-images count.
+fn live(all: &[Changes]) -> Result<Vec<Kept>, helve_changes::Error> {
+    let counts = |state| !matches!(state, ChangesState::Dropped | ChangesState::Expired);
+    let mut live = Vec::new();
+    for changes in all.iter().filter(|c| counts(c.state)) {
+        live.push(Kept {
+            id: changes.id,
+            at: system_time(changes.at),
+            // What is under way is not let go of.
+            pinned: changes.pinned || changes.state.is_open(),
+            images: Changeset::read(&changes.manifest)?.images(),
+        });
+    }
+    Ok(live)
+}
+
+fn system_time(at: At) -> SystemTime {
+    let since = Duration::from_millis(u64::try_from(at.0).unwrap_or_default());
+    SystemTime::UNIX_EPOCH + since
+}
