@@ -1,0 +1,12 @@
+//! Hostile programs in the sandbox, as root and as an ordinary user.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests start programs to compare with, and read where they are"
+)]
+
+mod files;
+mod life;
+mod limits;
+mod network;
+mod process;
+mod support;
