@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 
-use helve_sandbox::{Error, Layer, Spec};
+use helve_sandbox::{Error, Layer, Spec, remove_work};
 
 use crate::support::{World, both, is_root};
 
@@ -18,6 +18,15 @@ both! {
         assert_eq!(world.text("state/upper/made"), "x\n");
         let deleted = fs::symlink_metadata(world.path("state/upper/sub")).unwrap();
         assert!(deleted.file_type().is_char_device() && deleted.rdev() == 0);
+    }
+}
+
+both! {
+    fn the_work_folder_can_be_removed() {
+        let world = World::new();
+        world.sh("echo new > old");
+        remove_work(&world.path("state/work")).unwrap();
+        assert!(!world.path("state/work").exists() && world.path("state/upper").exists());
     }
 }
 

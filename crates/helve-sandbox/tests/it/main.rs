@@ -4,6 +4,7 @@
     reason = "tests start programs to compare with, and read where they are"
 )]
 
+mod ability;
 mod files;
 mod life;
 mod limits;
