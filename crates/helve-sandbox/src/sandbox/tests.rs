@@ -114,6 +114,16 @@ fn missing_capabilities_alone_keep_the_overlay() {
     assert!(!ws.join("made").exists());
 }
 
+#[test]
+fn the_memory_of_the_first_process_is_closed_by_itself() {
+    let spec = script("cat /proc/1/environ /proc/1/maps | wc -c", Path::new("/"));
+    let told = run(&spec, None, |plan| {
+        no_filter(plan);
+        plan.program.rules = None;
+    });
+    assert!(told.ends_with("\n0\n"), "{told}");
+}
+
 /// Tries to connect to a port of the machine.
 fn connect(port: u16) -> String {
     format!(

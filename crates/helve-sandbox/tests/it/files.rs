@@ -258,6 +258,31 @@ fn a_mount_inside_a_layer_is_seen_but_not_written() {
     assert!(world.path("state/upper/made").exists());
 }
 
+#[test]
+fn nothing_is_mounted_for_others() {
+    if !is_root() {
+        // This test mounts, which takes root.
+        return;
+    }
+    // Where mounts are shared, as systemd has them, what is mounted in one namespace
+    // comes to all.
+    let shared = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let flags = rustix::mount::MountFlags::empty();
+    rustix::mount::mount("none", shared.path(), "tmpfs", flags, None).unwrap();
+    let all = rustix::mount::MountPropagationFlags::SHARED;
+    rustix::mount::mount_change(shared.path(), all).unwrap();
+    let world = World::at(shared.path());
+    let mounts = || fs::read_to_string("/proc/self/mountinfo").unwrap();
+    let before = mounts();
+    let started = world.start(&world.script("echo x > made; read x")).unwrap();
+    let during = mounts();
+    let ran = crate::support::finish(started);
+    drop(world);
+    rustix::mount::unmount(shared.path(), rustix::mount::UnmountFlags::DETACH).unwrap();
+    assert_eq!(before, during);
+    assert_eq!(ran.ended.status.code(), Some(1));
+}
+
 both! {
     fn a_layer_behind_a_link_is_refused() {
         let world = World::new();
