@@ -220,3 +220,6 @@ fn instruction(code: u32, k: u32, jt: u8, jf: u8) -> sock_filter {
     let code = u16::try_from(code).expect("codes have 16 bits");
     sock_filter { code, jt, jf, k }
 }
+
+#[cfg(test)]
+mod tests;

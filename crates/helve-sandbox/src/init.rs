@@ -20,7 +20,7 @@ use rustix::thread::{
 };
 
 use crate::message::{Failure, Message, Step};
-use crate::plan::Plan;
+use crate::plan::{Identity, Plan};
 use crate::{program, sys};
 
 /// Signals that wait while the first process works: all.
@@ -35,7 +35,7 @@ pub(crate) fn run(plan: &Plan) -> ! {
     match set_up(plan).and_then(|notes| Ok((notes, start(plan)?))) {
         Ok((notes, program)) => {
             tell(plan, Message::Started { notes });
-            attend(plan, program)
+            attend(plan, program);
         }
         Err(failure) => tell(plan, Message::Failed(failure)),
     }
@@ -73,7 +73,7 @@ fn set_up(plan: &Plan) -> std::result::Result<i32, Failure> {
 }
 
 /// Maps the one user to itself.
-fn identify(identity: &crate::plan::Identity) -> Result<()> {
+pub(crate) fn identify(identity: &Identity) -> Result<()> {
     write_file(c"/proc/self/setgroups", b"deny")?;
     write_file(c"/proc/self/uid_map", &identity.user)?;
     write_file(c"/proc/self/gid_map", &identity.group)

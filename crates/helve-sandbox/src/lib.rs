@@ -20,6 +20,7 @@
 )))]
 compile_error!("sandboxes need Linux on x86_64 or aarch64");
 
+mod ability;
 mod cgroup;
 mod error;
 mod filter;
@@ -36,7 +37,8 @@ mod started;
 mod sys;
 mod view;
 
+pub use ability::{Ability, abilities};
 pub use error::Error;
 pub use sandbox::Sandbox;
-pub use spec::{Layer, Limit, Limits, Spec};
+pub use spec::{Layer, Limit, Limits, Spec, remove_work};
 pub use started::{Ended, Started};

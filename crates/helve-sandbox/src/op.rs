@@ -44,7 +44,7 @@ pub(crate) enum Op {
     /// A symbolic link in it.
     Link { path: CString, to: &'static CStr },
     /// A fresh `/proc`, or else an empty one.
-    Proc { empty: CString },
+    Proc { options: CString, empty: CString },
     /// Binds one path over another.
     Bind { from: CString, to: CString },
     /// Writes a few bytes to a file.
@@ -148,12 +148,12 @@ impl Op {
                 )?;
             }
             Self::Link { path, to } => fs::symlink(*to, path.as_c_str())?,
-            Self::Proc { empty } => {
+            Self::Proc { options, empty } => {
                 let flags = MountFlags::RDONLY
                     | MountFlags::NOSUID
                     | MountFlags::NODEV
                     | MountFlags::NOEXEC;
-                let fresh = mount::mount(c"proc", c"/proc", c"proc", flags, c"hidepid=2");
+                let fresh = mount::mount(c"proc", c"/proc", c"proc", flags, options.as_c_str());
                 if fresh.is_err() {
                     mount::mount_bind(empty.as_c_str(), c"/proc")?;
                     return Ok(notes::NO_PROC);

@@ -73,6 +73,17 @@ pub(crate) struct Identity {
     pub(crate) group: Vec<u8>,
 }
 
+impl Identity {
+    /// Each mapped to itself.
+    pub(crate) fn of(machine: &Machine) -> Self {
+        let (user, group) = (machine.user, machine.group);
+        Self {
+            user: format!("{user} {user} 1").into_bytes(),
+            group: format!("{group} {group} 1").into_bytes(),
+        }
+    }
+}
+
 /// The program's ends of all pipes.
 pub(crate) struct Ends {
     pub(crate) stdin: OwnedFd,
@@ -100,13 +111,7 @@ impl Plan {
         kept.extend(groups.iter().map(AsRawFd::as_raw_fd));
         let network = machine.nowhere.clone().filter(|_| !spec.network);
         kept.extend(network.iter().map(AsRawFd::as_raw_fd));
-        let identity = (!machine.privileged).then(|| {
-            let (user, group) = (machine.user, machine.group);
-            Identity {
-                user: format!("{user} {user} 1").into_bytes(),
-                group: format!("{group} {group} 1").into_bytes(),
-            }
-        });
+        let identity = (!machine.privileged).then(|| Identity::of(machine));
         Ok(Self {
             stdin: ends.stdin,
             stdout: ends.stdout,

@@ -1,7 +1,10 @@
 //! What is to be run, and what it may reach.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// One program, and the world it runs in.
@@ -62,6 +65,19 @@ impl Layer {
             Self::Overlay { target, .. } | Self::Bind { target, .. } => target,
         }
     }
+}
+
+/// Removes the work folder of an overlay after its run.
+///
+/// The kernel leaves folders in it that even their owner cannot open as they are.
+pub fn remove_work(work: &Path) -> io::Result<()> {
+    for closed in ["work", "work/incompat", "work/incompat/volatile"] {
+        match fs::set_permissions(work.join(closed), fs::Permissions::from_mode(0o700)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    fs::remove_dir_all(work)
 }
 
 /// How much a program and all that it starts may use together, where the machine

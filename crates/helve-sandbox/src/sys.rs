@@ -215,10 +215,14 @@ pub(crate) fn reap() -> Result<(i32, i32)> {
     check(c_long::from(id)).map(|_| (id, status))
 }
 
-/// Sends a signal to every process that this one sees.
+/// Sends a signal to every other process of the namespace, if this is its first one.
+/// Anywhere else it would reach the whole machine.
 pub(crate) fn signal_all(signal: c_int) {
     // SAFETY: touches no memory.
-    unsafe { libc::kill(-1, signal) };
+    if unsafe { libc::getpid() } == 1 {
+        // SAFETY: as above.
+        unsafe { libc::kill(-1, signal) };
+    }
 }
 
 /// Closes all descriptors from one number to another.

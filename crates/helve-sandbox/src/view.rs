@@ -340,7 +340,14 @@ impl View<'_> {
 
     /// Covers what is replaced by nothing, and mounts `/proc`.
     fn cover(&mut self) {
+        // Who is in the group of `gid` sees all; unless told otherwise, that is root's.
+        let nobody = if self.machine.privileged {
+            c"hidepid=2,gid=4294967294"
+        } else {
+            c"hidepid=2"
+        };
         self.ops.push(Op::Proc {
+            options: nobody.to_owned(),
             empty: c"/tmp/none".to_owned(),
         });
         for masked in MASKED {

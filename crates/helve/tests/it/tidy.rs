@@ -70,6 +70,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("helve-exec", &["helve-core", "helve-kernel"]),
     ("helve-kernel", &["helve-core", "helve-macros"]),
     ("helve-macros", &[]),
+    ("helve-sandbox", &[]),
     ("helve-server", &["helve-core", "helve-kernel"]),
     ("helve-store", &["helve-core", "helve-kernel"]),
 ];
