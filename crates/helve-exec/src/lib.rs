@@ -9,16 +9,22 @@
 //! - *What was registered is what runs.* The programs are hashed when a tool is
 //!   registered and looked at again right before each start.
 //! - *Nothing is inherited.* No variable, no descriptor but the three standard ones.
-//! - *Nothing is left behind.* Whatever stays in the program's process group is
-//!   gone when the run is over.
+//! - *Nothing is left behind.* Whatever the program started is gone when the run is
+//!   over; without a sandbox, whatever stays in its process group.
+//! - *Nothing is changed but what it may, and that not yet.* In its sandbox a program
+//!   writes into layers; what is in them afterwards is the changeset that the kernel
+//!   shows, commits or drops.
 //!
 //! Nothing here decides who may run what: without a permit of the kernel, nothing runs.
 
 #![cfg(unix)]
 
 mod argv;
+mod boxed;
+mod cage;
 mod capture;
 mod environment;
+mod ground;
 mod group;
 mod hashes;
 mod host;
@@ -26,6 +32,7 @@ mod outcome;
 mod place;
 mod process;
 mod program;
+mod running;
 mod settings;
 
 pub use host::HostExecutor;

@@ -8,6 +8,7 @@ use std::os::unix::process::ExitStatusExt;
 
 use helve_core::ToolDef;
 use helve_kernel::{Reply, ToolError};
+use helve_sandbox::Limit;
 use serde_json::{Value, json};
 
 use crate::capture::KEPT;
@@ -36,7 +37,12 @@ pub(crate) fn reply(def: &ToolDef, finished: &Finished) -> Result<Reply, ToolErr
         (Some(0), _) => 0,
         (Some(code), _) => return Err(failed(finished, code)),
         (None, signal) => {
-            let problem = format!("was killed by signal {}", signal.unwrap_or_default());
+            let problem = match finished.hit {
+                Some(Limit::Memory) => "ran out of the memory that it may use".to_owned(),
+                Some(Limit::FileSize) => "wrote a file that is longer than it may be".to_owned(),
+                Some(Limit::CpuTime) => "used more processor time than it may".to_owned(),
+                _ => format!("was killed by signal {}", signal.unwrap_or_default()),
+            };
             return Err(ToolError::internal(with_last(problem, finished)));
         }
     };
@@ -54,6 +60,8 @@ pub(crate) fn reply(def: &ToolDef, finished: &Finished) -> Result<Reply, ToolErr
         writes: Vec::new(),
         artifacts: files.iter().filter_map(|o| o.artifact()).collect(),
         exit_code: Some(code),
+        changes: None,
+        notes: Vec::new(),
     })
 }
 

@@ -5,20 +5,19 @@
 //! ended, whoever is left in its group gets a moment to finish, then is killed: a
 //! child in the background holds up no run.
 
-use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use helve_kernel::{Stream, ToolError};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
-use tokio::process::ChildStdin;
+use helve_sandbox::Limit;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::capture::{Capture, KEPT, MOST, Output};
-use crate::group::Group;
+use crate::running::{End, Running, Unstarted, Walls};
 
 /// The most that is read at once.
 const CHUNK: usize = 32 * 1024;
@@ -32,6 +31,12 @@ const LINGER: Duration = Duration::from_secs(1);
 /// What is still taken from a pipe when nobody should write to it any more: the
 /// most that a pipe can hold.
 const LEFT: usize = 1024 * 1024;
+
+/// What must be left on the disk, in bytes.
+const ROOM: u64 = 64 * 1024 * 1024;
+
+/// How often is looked whether it is.
+const ROOM_LOOK: Duration = Duration::from_millis(100);
 
 /// What is started.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,6 +59,8 @@ pub(crate) struct Spec {
     pub(crate) artifacts: Option<PathBuf>,
     /// How long it may take to end when it is told to.
     pub(crate) grace: Duration,
+    /// Where what it changes is held back.
+    pub(crate) stage: Option<PathBuf>,
 }
 
 /// Where output goes as it comes.
@@ -72,6 +79,12 @@ pub(crate) struct Finished {
     pub(crate) stdout: Output,
     /// What it wrote to standard error.
     pub(crate) stderr: Output,
+    /// A limit that it ran into.
+    pub(crate) hit: Option<Limit>,
+    /// What the machine does not give, and was done without.
+    pub(crate) missing: Vec<&'static str>,
+    /// Whether its overlays kept hard links together.
+    pub(crate) index: bool,
 }
 
 /// What has happened, for those who wait for it.
@@ -85,21 +98,23 @@ struct Signals {
     endless: CancellationToken,
     /// Everything that still wrote was killed.
     over: CancellationToken,
+    /// There is no room any more for what it changes.
+    full: CancellationToken,
 }
 
 /// Runs a program. Where `stop` is cancelled first, it is ended and that is an error.
 pub(crate) async fn run(
     spec: Spec,
+    walls: Option<&Walls>,
     sink: &dyn Sink,
     stop: &CancellationToken,
-) -> Result<Finished, ToolError> {
+) -> Result<Finished, Unstarted> {
     if stop.is_cancelled() {
-        return Err(ToolError::timeout("stopped before it was started"));
+        return Err(ToolError::timeout("stopped before it was started").into());
     }
-    let mut group = Group::start(&spec).map_err(|e| not_started(&spec, &e))?;
-    let Some((stdin, stdout, stderr)) = group.pipes() else {
-        return Err(ToolError::internal("the program has no standard streams"));
-    };
+    let mut group = Running::start(&spec, walls).await?;
+    let (stdin, stdout, stderr) = group.pipes().map_err(ToolError::from)?;
+    let (missing, index) = (group.missing(), group.has_index());
     let folder = &spec.artifacts;
     let mut out = Capture::new(Stream::Stdout, spec.keep, folder.clone());
     let mut err = Capture::new(Stream::Stderr, KEPT, folder.clone());
@@ -119,6 +134,10 @@ pub(crate) async fn run(
             () = group.ended() => false,
             () = signals.endless.cancelled() => true,
             () = stop.cancelled() => true,
+            () = filled(spec.stage.as_deref()) => {
+                signals.full.cancel();
+                true
+            }
         };
         if stopped {
             group.stop(spec.grace).await;
@@ -131,30 +150,57 @@ pub(crate) async fn run(
     };
     let ((), stopped) = tokio::join!(flow, life);
 
-    let status = group.reap().await?;
+    let End { status, hit } = group.reap().await.map_err(ToolError::from)?;
     let (stdout, stderr) = (out.finish().await, err.finish().await);
     if signals.endless.is_cancelled() {
         let problem = format!("its output did not end: more than {MOST} bytes on one stream");
         return Err(ToolError::internal(problem)
-            .with_hint("let the program write less, or into a file; it was stopped"));
+            .with_hint("let the program write less, or into a file; it was stopped")
+            .into());
+    }
+    if signals.full.is_cancelled() {
+        let problem = "it filled the disk: less than 64 MiB are left for what it changes";
+        return Err(ToolError::dependency(problem)
+            .with_hint("it was stopped, and nothing was changed; make room, or let it write less")
+            .into());
     }
     if stopped {
         return Err(ToolError::timeout(
             "stopped before it ended; whether it took effect is unknown",
-        ));
+        )
+        .into());
     }
     Ok(Finished {
         status,
         stdout,
         stderr,
+        hit,
+        missing,
+        index,
     })
 }
 
 /// Writes the input. Who does not read it, does not: that is no error.
-async fn feed(mut pipe: ChildStdin, input: &[u8], signals: &Signals) {
+async fn feed(mut pipe: impl AsyncWrite + Unpin, input: &[u8], signals: &Signals) {
     tokio::select! {
         _ = pipe.write_all(input) => {}
         () = signals.ended.cancelled() => {}
+    }
+}
+
+/// Returns when the disk that holds what a program changes is nearly full: what else is
+/// on it, the record of this run before all, must have room.
+async fn filled(stage: Option<&Path>) {
+    let Some(stage) = stage else {
+        return std::future::pending().await;
+    };
+    loop {
+        tokio::time::sleep(ROOM_LOOK).await;
+        if let Ok(disk) = rustix::fs::statvfs(stage)
+            && disk.f_bavail.saturating_mul(disk.f_frsize) < ROOM
+        {
+            return;
+        }
     }
 }
 
@@ -219,20 +265,6 @@ impl<'s> Log<'s> {
             let notice = format!("\n… the log has no more than {LOGGED} bytes of {stream} …\n");
             self.sink.log(Stream::Stderr, notice.into_bytes()).await;
         }
-    }
-}
-
-fn not_started(spec: &Spec, error: &io::Error) -> ToolError {
-    let problem = format!("`{}` could not be started: {error}", spec.program.display());
-    match error.kind() {
-        io::ErrorKind::ArgumentListTooLong => ToolError::validation(problem)
-            .with_hint("the arguments are too long together for a command line"),
-        io::ErrorKind::WouldBlock
-        | io::ErrorKind::OutOfMemory
-        | io::ErrorKind::ExecutableFileBusy
-        | io::ErrorKind::ResourceBusy => ToolError::transient(problem),
-        _ => ToolError::dependency(problem)
-            .with_hint("a script needs the interpreter that its first line names, a binary one of this machine's kind"),
     }
 }
 

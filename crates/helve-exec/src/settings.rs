@@ -8,6 +8,7 @@ use helve_core::ToolDef;
 use helve_core::def::ExecutorKind;
 use helve_core::marked::{Mark, marked};
 use helve_kernel::ToolError;
+use helve_sandbox::Limits;
 use serde_json::{Map, Value};
 
 use crate::argv::Template;
@@ -22,6 +23,10 @@ pub(crate) struct Settings {
     pub(crate) cwd: Option<String>,
     /// The variables that it sets.
     pub(crate) env: Vec<(String, String)>,
+    /// Whether it may use the network.
+    pub(crate) network: bool,
+    /// How much it may use.
+    pub(crate) limits: Limits,
 }
 
 impl Settings {
@@ -38,6 +43,8 @@ impl Settings {
         let mut command = None;
         let mut cwd = None;
         let mut env = Vec::new();
+        let mut network = false;
+        let mut limits = Limits::default();
         for (name, value) in &executor.settings {
             match (name.as_str(), value) {
                 ("command", Value::Array(list)) => command = Some(words(list)?),
@@ -50,9 +57,12 @@ impl Settings {
                         env.push((name.clone(), value.clone()));
                     }
                 }
-                ("network", Value::Bool(true)) => {}
-                ("network", Value::Bool(false)) => {
-                    return Err(unsupported("`network = false`", "leave it out"));
+                ("network", Value::Bool(granted)) => network = *granted,
+                ("memory", Value::String(text)) => limits.memory = Some(size(name, text)?),
+                ("file_size", Value::String(text)) => limits.file_size = Some(size(name, text)?),
+                ("pids", Value::Number(count)) => {
+                    let count = count.as_u64().and_then(|n| u32::try_from(n).ok());
+                    limits.processes = Some(count.filter(|n| *n > 0).ok_or_else(|| wrong(name))?);
                 }
                 ("user", _) => {
                     return Err(unsupported(
@@ -67,6 +77,8 @@ impl Settings {
             command: Template::parse(command.unwrap_or_default())?,
             cwd,
             env,
+            network,
+            limits,
         };
         let properties = properties(def);
         settings.command.check(&properties)?;
@@ -103,6 +115,23 @@ fn refuse_secrets(def: &ToolDef, command: &Template) -> Result<(), ToolError> {
         "`command` has `{{{name}}}`, which is secret: everybody on the machine could read it"
     ))
     .with_hint("let the program read it from its `ARG_…` variable or from standard input"))
+}
+
+/// A number of bytes with a unit: `512MB`, `2GiB`.
+fn size(setting: &str, text: &str) -> Result<u64, ToolError> {
+    let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
+    let unit = match text[digits.len()..].trim() {
+        "" | "B" => 1,
+        "K" | "KB" | "KiB" => 1 << 10,
+        "M" | "MB" | "MiB" => 1 << 20,
+        "G" | "GB" | "GiB" => 1 << 30,
+        _ => 0,
+    };
+    let bytes = digits.parse::<u64>().ok().and_then(|n| n.checked_mul(unit));
+    bytes.filter(|bytes| *bytes > 0).ok_or_else(|| {
+        ToolError::validation(format!("`{setting}` must be a size, not `{text}`"))
+            .with_hint("a whole number and a unit, for example `512MB` or `2GB`")
+    })
 }
 
 fn words(list: &[Value]) -> Result<Vec<&str>, ToolError> {

@@ -22,6 +22,8 @@ pub struct Reply {
     pub exit_code: Option<i32>,
     /// The files that it would change.
     pub changes: Option<Captured>,
+    /// What whoever called should know about how it ran.
+    pub notes: Vec<String>,
 }
 
 /// What a run would change, with where its new contents are.
@@ -108,6 +110,8 @@ pub struct Meta {
     pub dry_run: bool,
     /// What would be changed, where that was asked for.
     pub diff: Option<String>,
+    /// What is worth knowing about how it ran: what this machine does not give.
+    pub notes: Vec<String>,
 }
 
 /// How much a run changed.
@@ -262,6 +266,9 @@ impl Meta {
         }
         if self.dry_run {
             put("dry_run", true.into());
+        }
+        if !self.notes.is_empty() {
+            put("notes", json!(self.notes));
         }
         if let Some(diff) = &self.diff {
             put("diff", diff.as_str().into());

@@ -47,6 +47,7 @@ pub struct Permit {
     pub(crate) root: PathBuf,
     pub(crate) keeper: Option<Arc<Keeper>>,
     pub(crate) writable: Vec<PathBuf>,
+    pub(crate) readable: Vec<PathBuf>,
 }
 
 impl Permit {
@@ -93,6 +94,11 @@ impl Permit {
     /// The paths that the tool may change, real and absolute; some may not be there.
     pub fn writable(&self) -> &[PathBuf] {
         &self.writable
+    }
+
+    /// The paths that the tool may look at, real and absolute.
+    pub fn readable(&self) -> &[PathBuf] {
+        &self.readable
     }
 
     /// The folder for files that this run leaves; whoever needs it makes it.

@@ -42,6 +42,25 @@ impl Keeper {
         })
     }
 
+    /// The folder of all of it, which no tool should see.
+    pub fn folder(&self) -> &Path {
+        self.stage.parent().unwrap_or(&self.stage)
+    }
+
+    /// Applies changes at once, for an executor that has to make good what a program did
+    /// to real files. Blocks.
+    pub fn put_back(&self, staged: &Staged) -> Result<(), Error> {
+        let _turn = self.commits.blocking_lock();
+        let allowed = Allowed::just(&staged.changeset);
+        let ended = self.journal.commit(staged, &allowed, &self.blobs)?;
+        self.journal.settle(&ended.id)
+    }
+
+    /// What went wrong with changes, for whoever called.
+    pub fn refusal(error: &Error) -> ToolError {
+        refusal(error)
+    }
+
     /// What was there before.
     pub fn blobs(&self) -> &Blobs {
         &self.blobs

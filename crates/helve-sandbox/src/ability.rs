@@ -34,7 +34,8 @@ pub struct Ability {
     pub why: Option<String>,
 }
 
-const NO_SANDBOX: &str = "no program can be run in a sandbox";
+/// What is lost where a sandbox cannot do without something.
+pub const NO_SANDBOX: &str = "no program can be run in a sandbox";
 const NO_GROUPS: &str = "limits hold for each process instead of all together";
 
 /// Tries each. `folder` is a folder on the file system of the state, where overlays

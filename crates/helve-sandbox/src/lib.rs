@@ -37,7 +37,7 @@ mod started;
 mod sys;
 mod view;
 
-pub use ability::{Ability, abilities};
+pub use ability::{Ability, NO_SANDBOX, abilities};
 pub use error::Error;
 pub use sandbox::Sandbox;
 pub use spec::{Layer, Limit, Limits, Spec, remove_work};

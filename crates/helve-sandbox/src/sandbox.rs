@@ -32,6 +32,12 @@ impl Sandbox {
         }
     }
 
+    /// Whether overlays are mounted as root, who keeps their books in attributes that
+    /// nobody else can see.
+    pub fn is_privileged(&self) -> bool {
+        self.machine.privileged
+    }
+
     /// Starts a program. Returns when it is the program that runs, or why it does not.
     ///
     /// Any thread may call this, and end before the program does.

@@ -64,6 +64,11 @@ impl Started {
         .collect()
     }
 
+    /// Whether overlays keep hard links together, by an index in their work folder.
+    pub fn has_index(&self) -> bool {
+        self.notes & notes::NO_INDEX == 0
+    }
+
     /// Asks the program and all that it started to end (`SIGTERM`).
     pub fn terminate(&self) {
         // Who is gone needs no asking, and one that does not listen gets killed.

@@ -199,6 +199,9 @@ impl ExecutorKind {
                 ("env", Table, false),
                 ("network", Flag, false),
                 ("user", Text, false),
+                ("memory", Text, false),
+                ("pids", Number, false),
+                ("file_size", Text, false),
             ],
             ExecutorKind::Script => &[
                 ("path", Text, true),

@@ -23,6 +23,7 @@ async fn started(script: &str) -> (Group, Vec<i32>) {
         keep: KEPT,
         artifacts: None,
         grace: Duration::from_secs(2),
+        stage: None,
     })
     .unwrap();
     let (_, stdout, _) = group.pipes().unwrap();

@@ -3,6 +3,7 @@
 #![allow(clippy::needless_pass_by_value, clippy::unwrap_used)]
 
 mod through_kernel;
+mod writing;
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -50,9 +51,13 @@ impl Hub {
         let call = Call {
             def,
             args: args.as_object().unwrap(),
+            id: &RunId::fresh(),
             run: "run_1",
             fingerprint: Some(print),
             artifacts: None,
+            keeper: None,
+            writable: &[],
+            readable: &[],
         };
         let (sink, never) = (Nowhere::default(), CancellationToken::new());
         self.executor.perform(call, &sink, &never).await
@@ -194,9 +199,14 @@ async fn what_cannot_be_registered() {
             "into code",
         ),
         (
-            tool(json!({"command": ["env"], "network": false})),
+            tool(json!({"command": ["env"], "memory": "much"})),
             ErrorKind::Validation,
-            "not supported by this build yet",
+            "must be a size",
+        ),
+        (
+            tool(json!({"command": ["env"], "pids": 0})),
+            ErrorKind::Validation,
+            "`pids`",
         ),
         (
             tool(json!({"command": ["env"], "user": "nobody"})),
@@ -255,21 +265,6 @@ async fn only_what_was_registered_runs() {
     fs::remove_file(hub.folder.path().join("run.sh")).unwrap();
     let error = hub.call(&script, &prints[0], json!({})).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Dependency);
-}
-
-#[tokio::test]
-async fn what_writes_is_registered_but_does_not_run() {
-    let hub = Hub::new();
-    hub.script("mark.sh", "echo > mark");
-    for risk in [Some(Risk::Write), None] {
-        let mut def = command(&["./mark.sh"]);
-        def.risk = risk;
-        let print = hub.inspect(&def).await.unwrap();
-        let error = hub.call(&def, &print, json!({})).await.unwrap_err();
-        assert_eq!(error.kind, ErrorKind::Dependency);
-        assert!(error.message.contains("cannot undo"), "{error}");
-    }
-    assert!(!hub.folder.path().join("mark").exists());
 }
 
 #[tokio::test]

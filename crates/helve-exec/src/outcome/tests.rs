@@ -28,6 +28,9 @@ async fn finished(status: i32, stdout: &str, stderr: &str) -> Finished {
         status: ExitStatus::from_raw(status),
         stdout: output(Stream::Stdout, stdout, JSON).await,
         stderr: output(Stream::Stderr, stderr, KEPT).await,
+        hit: None,
+        missing: Vec::new(),
+        index: false,
     }
 }
 

@@ -50,14 +50,16 @@ fn sh(script: &str) -> Spec {
         keep: KEPT,
         artifacts: None,
         grace: Duration::from_secs(2),
+        stage: None,
     }
 }
 
 async fn ran(spec: Spec) -> Result<Finished, ToolError> {
     let (kept, never) = (Kept::default(), CancellationToken::new());
-    let run = run(spec, &kept, &never);
+    let run = run(spec, None, &kept, &never);
     // Far more than any of them takes, far less than a run that hangs.
-    timeout(Duration::from_secs(60), run).await.unwrap()
+    let ran = timeout(Duration::from_secs(60), run).await.unwrap();
+    ran.map_err(Unstarted::error)
 }
 
 async fn said(script: &str) -> String {
@@ -81,7 +83,7 @@ async fn ends_are_told() {
 async fn streams_are_kept_apart_and_in_order() {
     let kept = Kept::default();
     let script = "echo one; echo two; echo three >&2; echo four";
-    let finished = run(sh(script), &kept, &CancellationToken::new())
+    let finished = run(sh(script), None, &kept, &CancellationToken::new())
         .await
         .unwrap();
     assert_eq!(finished.stdout.text(), "one\ntwo\nfour\n");
@@ -154,12 +156,12 @@ async fn a_stopped_run_leaves_nobody() {
     let kept = Kept::default();
     let stop = CancellationToken::new();
     let script = "sleep 60 & a=$!; (sleep 60; :) & echo $a $! $$ ready; wait";
-    let run = run(sh(script), &kept, &stop);
+    let run = run(sh(script), None, &kept, &stop);
     let (result, ()) = tokio::join!(run, async {
         kept.says("ready").await;
         stop.cancel();
     });
-    let error = result.unwrap_err();
+    let error = result.unwrap_err().error();
     assert_eq!(error.kind, ErrorKind::Timeout);
     assert!(error.message.contains("unknown"), "{error}");
     let text = String::from_utf8(kept.of(Stream::Stdout)).unwrap();
@@ -178,7 +180,10 @@ async fn a_run_stopped_before_its_start_never_starts() {
     spec.cwd = folder.path().to_owned();
     let stop = CancellationToken::new();
     stop.cancel();
-    let error = run(spec, &Kept::default(), &stop).await.unwrap_err();
+    let error = run(spec, None, &Kept::default(), &stop)
+        .await
+        .unwrap_err()
+        .error();
     assert_eq!(error.kind, ErrorKind::Timeout);
     assert!(!folder.path().join("mark").exists());
 }
@@ -188,7 +193,7 @@ async fn a_dropped_run_leaves_nobody() {
     let kept = Kept::default();
     let stop = CancellationToken::new();
     {
-        let run = run(sh("sleep 60 & echo $! ready; wait"), &kept, &stop);
+        let run = run(sh("sleep 60 & echo $! ready; wait"), None, &kept, &stop);
         tokio::select! {
             _ = run => panic!("it ended"),
             () = kept.says("ready") => {}
@@ -216,7 +221,9 @@ async fn ten_megabytes_on_both_streams() {
     let mut spec = sh(script);
     spec.artifacts = Some(artifacts.clone());
     let kept = Kept::default();
-    let finished = run(spec, &kept, &CancellationToken::new()).await.unwrap();
+    let finished = run(spec, None, &kept, &CancellationToken::new())
+        .await
+        .unwrap();
     for (output, name, letter) in [
         (&finished.stdout, "stdout", b'a'),
         (&finished.stderr, "stderr", b'b'),

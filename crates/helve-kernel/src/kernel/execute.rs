@@ -264,6 +264,7 @@ impl Execution {
             root: inner.root.clone(),
             keeper: inner.keeper.clone(),
             writable: super::paths::writable(&inner.root, &ready.entry.def),
+            readable: super::paths::readable(&inner.root, &ready.entry.def),
         };
         let tool = async {
             // With the permit goes the last writer, and the keeper of the output ends.
@@ -496,6 +497,7 @@ impl Execution {
         answer.meta.attempts = self.attempts.load(Ordering::Relaxed);
         answer.meta.exit_code = reply.exit_code.or_else(|| exit_code(&answer));
         answer.meta.artifacts = reply.artifacts;
+        answer.meta.notes = reply.notes;
         answer.writes = reply.writes;
         if let Start::Approved(id, _) = &self.start {
             answer.meta.approval = Some(id.clone());

@@ -85,6 +85,11 @@ pub(super) fn writable(root: &Path, def: &ToolDef) -> Vec<PathBuf> {
     writable.map(|r| r.path).collect()
 }
 
+/// The real paths that a tool may look at.
+pub(super) fn readable(root: &Path, def: &ToolDef) -> Vec<PathBuf> {
+    roots(root, def).into_iter().map(|r| r.path).collect()
+}
+
 /// The real paths that a tool may touch. It may change those that say so, and those that
 /// say nothing where its risk is more than to look.
 pub(super) fn roots(root: &Path, def: &ToolDef) -> Vec<Root> {

@@ -182,6 +182,10 @@ pub(super) fn answer_from(run: &Run) -> Answer {
         answer.meta.dry_run = meta["dry_run"] == true;
         answer.meta.diff = meta["diff"].as_str().map(str::to_owned);
         answer.meta.changes = meta.get("changes").and_then(crate::Summary::from_value);
+        let notes = meta["notes"].as_array().into_iter().flatten();
+        answer.meta.notes = notes
+            .filter_map(|n| n.as_str().map(str::to_owned))
+            .collect();
         let attempts = meta["attempts"].as_u64().unwrap_or(1);
         answer.meta.attempts = u32::try_from(attempts).unwrap_or(u32::MAX);
         answer.meta.timing_ms = meta["timing_ms"].as_f64().unwrap_or_default();
