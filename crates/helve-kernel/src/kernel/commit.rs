@@ -127,15 +127,18 @@ impl Execution {
             .with("needed", approval.needed)
             .with("changes", changes.id.to_string())
             .with("paths", changes.count);
+        // Before it is staged: it can be decided from then on.
+        lock(&kernel.inner.waiting).insert(ready.run.clone(), ready.clone());
         let store = &kernel.inner.store;
         let kept = store.keep_changes(changes, Some(approval.clone()), record);
-        match kept.await {
-            Ok(true) => {}
-            Ok(false) => {
-                let error = ToolError::conflict("the run is over; nothing was changed");
-                return (Err(error), Fate::Dropped);
-            }
-            Err(e) => return (Err(not_recorded(&e)), Fate::Dropped),
+        let refused = match kept.await {
+            Ok(true) => None,
+            Ok(false) => Some(ToolError::conflict("the run is over; nothing was changed")),
+            Err(e) => Some(not_recorded(&e)),
+        };
+        if let Some(error) = refused {
+            lock(&kernel.inner.waiting).remove(&ready.run);
+            return (Err(error), Fate::Dropped);
         }
         kernel.told(Change::Approval(approval.id.clone()));
         kernel.notify(approval.clone());
