@@ -287,17 +287,16 @@ both! {
     fn a_layer_behind_a_link_is_refused() {
         let world = World::new();
         std::os::unix::fs::symlink(world.path("out"), world.path("link")).unwrap();
-        let spec = Spec {
-            layers: vec![Layer::Overlay {
-                target: world.path("link"),
-                upper: world.path("state/upper"),
-                work: world.path("state/work"),
-            }],
-            ..world.script("echo x > file")
-        };
-        let error = world.start(&spec).unwrap_err();
-        assert!(matches!(error, Error::Setup { .. }), "{error}");
-        assert_eq!(world.text("out/file"), "old\n");
+        fs::create_dir(world.path("out/inner")).unwrap();
+        for target in ["link", "link/inner"] {
+            let mut spec = world.script("true");
+            let Some(Layer::Overlay { target: place, .. }) = spec.layers.first_mut() else {
+                panic!("an overlay");
+            };
+            *place = world.path(target);
+            let error = world.start(&spec).unwrap_err();
+            assert!(error.to_string().contains("laying"), "{error}");
+        }
     }
 }
 

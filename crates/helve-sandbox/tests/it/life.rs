@@ -50,6 +50,18 @@ both! {
 }
 
 both! {
+    fn a_stream_that_is_closed_is_at_its_end() {
+        let world = World::new();
+        let mut started = world.start(&world.reading("echo x; exec >&- 2>&-; read x; exit 4")).unwrap();
+        // Returns although the program is still there.
+        assert_eq!(read(started.stdout.take()), "x\n");
+        assert_eq!(read(started.stderr.take()), "");
+        drop(started.stdin.take());
+        assert_eq!(started.wait().unwrap().status.code(), Some(4));
+    }
+}
+
+both! {
     fn what_is_missing_is_named() {
         let world = World::new();
         let spec = Spec { program: world.path("none"), ..world.script("") };
