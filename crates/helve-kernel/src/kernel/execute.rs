@@ -5,7 +5,7 @@
 //! between: a [`Claim`] takes it out again, also when something panics.
 
 use std::panic::AssertUnwindSafe;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -46,13 +46,17 @@ pub(super) struct Claim {
     kernel: Kernel,
     run: RunId,
     pub(super) stop: Stop,
+    /// The run is not over: it waits for people.
+    keeps_asker: AtomicBool,
 }
 
 impl Drop for Claim {
     fn drop(&mut self) {
         lock(&self.kernel.inner.running).remove(&self.run);
-        // Whoever waits for an answer that never came looks at what is kept.
-        lock(&self.kernel.inner.askers).remove(&self.run);
+        if !self.keeps_asker.load(Ordering::Relaxed) {
+            // Whoever waits for an answer that never came looks at what is kept.
+            lock(&self.kernel.inner.askers).remove(&self.run);
+        }
         self.kernel.told(Change::Run(self.run.clone()));
     }
 }
@@ -102,6 +106,7 @@ impl Kernel {
             kernel: self.clone(),
             run: run.clone(),
             stop,
+            keeps_asker: AtomicBool::new(false),
         })
     }
 
@@ -166,6 +171,15 @@ impl Execution {
             }
             None => self.finish(result).await,
         };
+        if answer.meta.state == Some(RunState::Staged) {
+            // Whoever waits goes on waiting. Somebody may have decided by now, and found
+            // the run still under way.
+            let (kernel, approval) = (self.kernel.clone(), answer.meta.approval.clone());
+            self.claim.keeps_asker.store(true, Ordering::Relaxed);
+            drop(self);
+            Box::pin(kernel.resume_granted(approval)).await;
+            return answer;
+        }
         if let Some(asker) = lock(&self.kernel.inner.askers).remove(&self.ready.run) {
             // They may have gone.
             let _ = asker.send(answer.clone());

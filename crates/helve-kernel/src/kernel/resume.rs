@@ -18,8 +18,8 @@ use super::{Kernel, authorize, lock, read};
 use crate::run::{Run, RunState};
 use crate::store::AuditFilter;
 use crate::{
-    Approval, ApprovalState, Ctx, Entry, ErrorKind, Principal, Token, TokenId, ToolError, Verdict,
-    Wait, panic_text,
+    Approval, ApprovalId, ApprovalState, Ctx, Entry, ErrorKind, Principal, Token, TokenId,
+    ToolError, Verdict, Wait, panic_text,
 };
 
 /// How far a run got that waited for people.
@@ -69,6 +69,19 @@ impl Kernel {
                 }
             }
         });
+    }
+
+    /// Begins a run whose approval was granted before it could be claimed.
+    pub(super) async fn resume_granted(&self, approval: Option<ApprovalId>) {
+        let Some(id) = approval else {
+            return;
+        };
+        // What cannot be looked at now is begun at the next start.
+        if let Ok(Some(approval)) = self.inner.store.approval(&id).await
+            && approval.state == ApprovalState::Approved
+        {
+            self.resume(approval);
+        }
     }
 
     /// The call as it was asked, checked against what is true now.

@@ -4,6 +4,7 @@ mod approvals;
 mod arguments;
 mod batch;
 mod cancel;
+mod changes;
 mod failing;
 mod filters;
 mod harness;
