@@ -94,6 +94,11 @@ const VERSION: u32 = 1;
 
 impl Changeset {
     /// Changes in order, each path once.
+    /// One that changes nothing.
+    pub fn empty() -> Self {
+        Self::new(Vec::new(), Vec::new())
+    }
+
     pub(crate) fn new(mut roots: Vec<PathBuf>, mut changes: Vec<Change>) -> Self {
         roots.sort();
         roots.dedup();

@@ -51,6 +51,17 @@ pub struct Undone {
     pub kept: Vec<PathBuf>,
 }
 
+impl Undone {
+    /// There is nothing to take back.
+    pub fn nothing() -> Self {
+        Self {
+            staged: Staged::past(Changeset::empty()),
+            already: Vec::new(),
+            kept: Vec::new(),
+        }
+    }
+}
+
 /// One path over several changesets.
 #[derive(Debug)]
 struct Chain {

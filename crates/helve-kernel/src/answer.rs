@@ -7,6 +7,7 @@ use helve_changes::{Changeset, Kind, Staged};
 use helve_core::args::Coerced;
 use serde_json::{Map, Value, json};
 
+use crate::changes::RowChange;
 use crate::{ApprovalId, RunId, RunState, ToolError};
 
 /// What a tool gives back when all goes well.
@@ -127,6 +128,8 @@ pub struct Summary {
     pub renamed: u64,
     /// All others.
     pub changed: u64,
+    /// How many of all are records and not files.
+    pub records: u64,
 }
 
 impl Summary {
@@ -145,6 +148,21 @@ impl Summary {
         summary
     }
 
+    /// The same with records.
+    #[must_use]
+    pub fn with_rows(mut self, rows: &[RowChange]) -> Self {
+        for row in rows {
+            self.paths += 1;
+            self.records += 1;
+            *match (&row.before, &row.after) {
+                (None, _) => &mut self.created,
+                (_, None) => &mut self.deleted,
+                _ => &mut self.changed,
+            } += 1;
+        }
+        self
+    }
+
     fn parts(&self) -> [(&'static str, u64); 4] {
         [
             ("created", self.created),
@@ -160,6 +178,9 @@ impl Summary {
         for (name, count) in self.parts() {
             value[name] = count.into();
         }
+        if self.records > 0 {
+            value["records"] = self.records.into();
+        }
         value
     }
 
@@ -171,6 +192,7 @@ impl Summary {
             deleted: count("deleted")?,
             renamed: count("renamed")?,
             changed: count("changed")?,
+            records: count("records").unwrap_or_default(),
         })
     }
 }

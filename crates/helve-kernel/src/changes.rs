@@ -4,7 +4,7 @@
 //! bytes with an id, a state and a place in the order of commits.
 
 use helve_core::audit::Hash;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{At, RunId};
 
@@ -78,10 +78,66 @@ pub struct Changes {
     pub pinned: bool,
     /// What changed, as `helve-changes` writes it.
     pub manifest: Vec<u8>,
+    /// Which records changed, and how.
+    pub rows: Vec<RowChange>,
     /// Where the new contents are; nothing once they are applied or dropped.
     pub staged: Option<Vec<u8>>,
     /// What the caller gets when they are applied.
     pub reply: Option<Value>,
+}
+
+/// A record that a run changed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RowChange {
+    /// The collection that it is in.
+    pub collection: String,
+    /// Its key there.
+    pub key: String,
+    /// What it was; nothing where there was none.
+    pub before: Option<Value>,
+    /// What it is to be; nothing where it is removed.
+    pub after: Option<Value>,
+}
+
+impl RowChange {
+    /// The same as JSON.
+    pub fn to_value(&self) -> Value {
+        json!({
+            "collection": self.collection,
+            "key": self.key,
+            "before": self.before.as_ref().map(|v| json!([v])),
+            "after": self.after.as_ref().map(|v| json!([v])),
+        })
+    }
+
+    /// What was written so.
+    pub fn from_value(value: &Value) -> Option<Self> {
+        // A record may be null, so what is there stands in a list.
+        let side = |name: &str| match &value[name] {
+            Value::Null => Some(None),
+            list => list.get(0).map(|v| Some(v.clone())),
+        };
+        Some(Self {
+            collection: value["collection"].as_str()?.to_owned(),
+            key: value["key"].as_str()?.to_owned(),
+            before: side("before")?,
+            after: side("after")?,
+        })
+    }
+
+    /// In which way it changed.
+    pub fn kind(&self) -> &'static str {
+        match (&self.before, &self.after) {
+            (None, _) => "created",
+            (_, None) => "deleted",
+            _ => "changed",
+        }
+    }
+
+    /// The name under which it stands among paths.
+    pub fn name(&self) -> String {
+        format!("record:{}/{}", self.collection, self.key)
+    }
 }
 
 /// A path that a run changed.

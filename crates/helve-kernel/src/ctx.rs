@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::Files;
+use crate::{Files, Records};
 
 /// What a call knows beside its arguments. A clone shares, it copies nothing.
 #[derive(Debug, Clone, Default)]
@@ -21,6 +21,7 @@ struct Known {
     principal: Option<String>,
     keys: Map<String, Value>,
     files: Files,
+    records: Records,
 }
 
 impl Ctx {
@@ -55,9 +56,16 @@ impl Ctx {
         &self.0.files
     }
 
-    pub(crate) fn with_files(&self, files: Files) -> Self {
+    /// What tools remember. What the tool changes there is held back and can be undone,
+    /// as with files.
+    pub fn records(&self) -> &Records {
+        &self.0.records
+    }
+
+    pub(crate) fn with(&self, files: Files, records: Records) -> Self {
         let mut known = Known::clone(&self.0);
         known.files = files;
+        known.records = records;
         Self(Arc::new(known))
     }
 

@@ -115,6 +115,8 @@ struct Inner {
     /// Callers who wait for people, and are handed the answer as it is: what is kept
     /// of it may have less.
     askers: Mutex<HashMap<RunId, oneshot::Sender<Answer>>>,
+    /// Commits go one by one: what is looked at before stays true.
+    committing: Arc<tokio::sync::Mutex<()>>,
     /// Registrations go one by one, so that no two make the same version.
     registering: tokio::sync::Mutex<()>,
     tasks: TaskTracker,
@@ -287,6 +289,7 @@ impl Builder {
                 running: Mutex::default(),
                 waiting: Mutex::default(),
                 askers: Mutex::default(),
+                committing: Arc::default(),
                 registering: tokio::sync::Mutex::default(),
                 tasks: TaskTracker::new(),
                 closing: CancellationToken::new(),

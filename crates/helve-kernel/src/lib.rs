@@ -145,6 +145,7 @@ mod kernel;
 mod logs;
 mod principal;
 mod private;
+mod records;
 mod registry;
 mod run;
 mod schema;
@@ -157,7 +158,7 @@ pub use answer::{Answer, Artifact, Captured, Meta, Reply, Summary, error_value};
 pub use approval::{Approval, ApprovalState, Decision, Notice, Verdict};
 pub use call::{Call, Wait};
 pub use changes::{
-    Changes, ChangesFilter, ChangesState, HistoryFilter, Past, Settled, Touched, Turn,
+    Changes, ChangesFilter, ChangesState, HistoryFilter, Past, RowChange, Settled, Touched, Turn,
 };
 pub use clock::{At, Clock, SystemClock};
 pub use ctx::{Ctx, CtxBuilder};
@@ -176,6 +177,7 @@ pub use kernel::{
     Notifier, OpenError, Outcome, Registration, UNDO, UndoCall, run_answer,
 };
 pub use principal::{Permission, Principal, PrincipalKind};
+pub use records::Records;
 pub use registry::{Entry, RegistryError};
 pub use run::{Chunk, Run, RunState, Stream};
 pub use store::{MemoryStore, Store, StoreError};

@@ -320,7 +320,9 @@ pub trait Store: Send + Sync {
     /// Moves a run; `false` where it is in none of the states, and then nothing changes.
     /// A run that becomes `running` gets its start, one that is over its end, each
     /// once. A code or an answer that the step does not tell stays as it was. Changes
-    /// that are committed get the next place in the order of commits. A run that is
+    /// that are committed get the next place in the order of commits, and their records
+    /// become what they are after: whoever commits has looked that they are as before,
+    /// and lets nobody else commit meanwhile. A run that is
     /// turned goes from `succeeded` to `undone` or back, and so do its changes, unless
     /// they have expired.
     async fn move_run(&self, step: Move, record: Record) -> Result<bool, StoreError>;
@@ -393,6 +395,17 @@ pub trait Store: Send + Sync {
 
     /// What a run changed.
     async fn changes(&self, run: &RunId) -> Result<Option<Changes>, StoreError>;
+
+    /// A record of a collection.
+    async fn row(&self, collection: &str, key: &str) -> Result<Option<Value>, StoreError>;
+
+    /// The records of a collection by key, those after a key only.
+    async fn rows(
+        &self,
+        collection: &str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<(String, Value)>, StoreError>;
 
     /// Changes, the last that were committed first.
     async fn all_changes(

@@ -9,20 +9,27 @@ use std::sync::Arc;
 
 use helve_changes::{Allowed, Changeset, Error, Kind, Staged};
 use helve_core::audit::Hash;
-use helve_core::policy::Effect;
+use helve_core::policy;
 use serde_json::{Value, json};
 
 use super::approve::{broken, waits};
 use super::execute::{Claim, Execution};
 use super::pass::{Ready, not_recorded};
 use super::{Kernel, lock};
-use crate::changes::{Changes, ChangesState, Settled, Touched, Turn};
+use crate::changes::{Changes, ChangesState, RowChange, Settled, Touched, Turn};
 use crate::keeper::{Keeper, refusal};
 use crate::run::RunState;
 use crate::store::{Move, StoreError};
 use crate::{
     Answer, Approval, ApprovalState, Change, Files, Reply, Run, RunId, Summary, ToolError, Wait,
 };
+
+/// What a run would change.
+#[derive(Debug, Clone)]
+pub(super) struct Effect {
+    pub(super) staged: Arc<Staged>,
+    pub(super) rows: Vec<RowChange>,
+}
 
 /// What became of what a run changed.
 pub(super) enum Fate {
@@ -31,17 +38,56 @@ pub(super) enum Fate {
     /// It was not applied.
     Dropped,
     /// It was applied.
-    Committed(Arc<Staged>),
+    Committed(Effect),
     /// It was shown, and is not to be applied.
-    Shown(Arc<Staged>),
+    Shown(Effect),
     /// It waits for people.
     Staged(Box<Answer>),
+}
+
+impl Effect {
+    /// Files, where there are any, and records.
+    pub(super) fn new(staged: Option<Arc<Staged>>, rows: Vec<RowChange>) -> Self {
+        let none = || Arc::new(Staged::past(Changeset::empty()));
+        Self {
+            staged: staged.unwrap_or_else(none),
+            rows,
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.staged.changeset.is_empty() && self.rows.is_empty()
+    }
+
+    /// What an approval is bound to: the manifest of the files, and the records with it
+    /// where there are any.
+    pub(super) fn id(&self) -> Hash {
+        id_of(&self.staged.changeset.manifest(), &self.rows)
+    }
+
+    pub(super) fn summary(&self) -> Summary {
+        Summary::of(&self.staged.changeset).with_rows(&self.rows)
+    }
+
+    pub(super) fn touched(&self) -> Vec<Touched> {
+        touched(&self.staged.changeset, &self.rows)
+    }
+}
+
+/// The id of changes as they are kept.
+pub(super) fn id_of(manifest: &[u8], rows: &[RowChange]) -> Hash {
+    if rows.is_empty() {
+        return Hash::of(manifest);
+    }
+    let rows: Value = rows.iter().map(RowChange::to_value).collect();
+    let rows = helve_core::audit::canonical(&rows).unwrap_or_else(|_| rows.to_string().into());
+    Hash::of(&[manifest, b"\n", &rows].concat())
 }
 
 impl Fate {
     pub(super) fn settled(&self) -> Option<Settled> {
         match self {
-            Fate::Committed(staged) => Some(Settled::Committed(touched(&staged.changeset))),
+            Fate::Committed(effect) => Some(Settled::Committed(effect.touched())),
             Fate::Dropped => Some(Settled::Dropped),
             Fate::Nothing | Fate::Shown(_) | Fate::Staged(_) => None,
         }
@@ -54,39 +100,44 @@ impl Execution {
         &self,
         ready: &Ready,
         reply: Reply,
-        staged: Arc<Staged>,
+        effect: Effect,
         secrets: &[String],
     ) -> (Result<Reply, ToolError>, Fate) {
-        let Some(keeper) = self.kernel.inner.keeper.clone() else {
-            let error = ToolError::dependency("this hub does not keep changes");
-            return (Err(error), Fate::Dropped);
-        };
-        if staged.changeset.is_empty() {
+        if effect.is_empty() {
             return (Ok(reply), Fate::Nothing);
         }
         if ready.dry_run {
-            return (Ok(reply), Fate::Shown(staged));
+            return (Ok(reply), Fate::Shown(effect));
         }
         if let Err(error) = self.unless_stopped() {
             return (Err(error), Fate::Dropped);
         }
-        if ready.decision.effect == Effect::Ask && !self.is_approved() {
-            return self.stage(ready, reply, staged, secrets).await;
+        if ready.decision.effect == policy::Effect::Ask && !self.is_approved() {
+            return self.stage(ready, reply, effect, secrets).await;
         }
-        let kept = self.intend(ready, &staged).await;
-        if let Err(error) = kept {
-            return (Err(error), Fate::Dropped);
-        }
-        let allowed = self.kernel.writable(&ready.entry.def);
-        match keeper.commit(staged.clone(), allowed).await {
-            Ok(_) => (Ok(reply), Fate::Committed(staged)),
-            Err(error) => (Err(refusal(&error)), Fate::Dropped),
+        match self.commit_now(ready, &effect).await {
+            Ok(()) => (Ok(reply), Fate::Committed(effect)),
+            Err(error) => (Err(error), Fate::Dropped),
         }
     }
 
+    async fn commit_now(&self, ready: &Ready, effect: &Effect) -> Result<(), ToolError> {
+        let kernel = &self.kernel;
+        let _turn = kernel.inner.committing.clone().lock_owned().await;
+        kernel.rows_are_as_before(&effect.rows).await?;
+        self.intend(ready, effect).await?;
+        let allowed = kernel.writable(&ready.entry.def);
+        kernel.apply(effect.staged.clone(), allowed).await
+    }
+
     /// The intent, durable before the first file is touched.
-    async fn intend(&self, ready: &Ready, staged: &Staged) -> Result<(), ToolError> {
-        let changes = changes_of(ready, staged, ChangesState::Committing, self.kernel.now());
+    async fn intend(&self, ready: &Ready, effect: &Effect) -> Result<(), ToolError> {
+        let changes = changes_of(
+            &ready.run,
+            effect,
+            ChangesState::Committing,
+            self.kernel.now(),
+        );
         let record = self
             .kernel
             .entry_of(&ready.principal.owner, "run.committing", ready.run.as_str())
@@ -105,17 +156,17 @@ impl Execution {
         &self,
         ready: &Ready,
         reply: Reply,
-        staged: Arc<Staged>,
+        effect: Effect,
         secrets: &[String],
     ) -> (Result<Reply, ToolError>, Fate) {
         let kernel = &self.kernel;
-        let mut changes = changes_of(ready, &staged, ChangesState::Staged, kernel.now());
+        let mut changes = changes_of(&ready.run, &effect, ChangesState::Staged, kernel.now());
         let mut answer = self.answer_of(Ok(reply.clone()), RunState::Succeeded, secrets);
-        answer.meta.changes = Some(Summary::of(&staged.changeset));
+        answer.meta.changes = Some(effect.summary());
         let (kept, _) = kernel.ended(ready, &answer, secrets, "run.ended");
         let writes: Vec<Value> = answer.writes.iter().map(|(k, v)| json!([k, v])).collect();
         changes.reply = Some(json!({"answer": kept, "writes": writes}));
-        changes.staged = Some(staged.to_json());
+        changes.staged = Some(effect.staged.to_json());
         let approval = Approval {
             bound: kernel.bound(ready, Some(&changes.id)),
             ..kernel.approval_of(ready)
@@ -155,6 +206,38 @@ impl Kernel {
     /// Where a tool may write.
     pub(super) fn writable(&self, def: &helve_core::ToolDef) -> Allowed {
         Allowed::new(super::paths::writable(&self.inner.root, def))
+    }
+
+    /// Applies files, all or none.
+    pub(super) async fn apply(
+        &self,
+        staged: Arc<Staged>,
+        allowed: Allowed,
+    ) -> Result<(), ToolError> {
+        if staged.changeset.is_empty() {
+            return Ok(());
+        }
+        let done = self.keeper()?.commit(staged, allowed).await;
+        done.map(drop).map_err(|e| refusal(&e))
+    }
+
+    /// Nobody has changed the records meanwhile.
+    pub(super) async fn rows_are_as_before(&self, rows: &[RowChange]) -> Result<(), ToolError> {
+        let mut changed = Vec::new();
+        for row in rows {
+            let now = self.inner.store.row(&row.collection, &row.key).await;
+            if now.map_err(|e| broken(&e))? != row.before {
+                changed.push(format!("`{}`", row.name()));
+            }
+        }
+        match changed.is_empty() {
+            true => Ok(()),
+            false => Err(ToolError::conflict(format!(
+                "changed by somebody else: {}",
+                changed.join(", ")
+            ))
+            .with_hint("nothing was changed; look at those records, then call it again")),
+        }
     }
 
     /// The files of a run that is a function.
@@ -199,7 +282,9 @@ impl Kernel {
 
     /// An error where nothing has begun; otherwise the run has come to its end.
     async fn commit_staged(&self, ready: &Ready, approval: &Approval) -> Result<Answer, ToolError> {
-        let (keeper, changes, staged) = self.staged(&approval.run).await?;
+        let _turn = self.inner.committing.clone().lock_owned().await;
+        let (changes, staged) = self.staged(&approval.run).await?;
+        self.rows_are_as_before(&changes.rows).await?;
         let store = &self.inner.store;
         let record = self
             .entry_of(&ready.principal.owner, "run.committing", ready.run.as_str())
@@ -220,25 +305,24 @@ impl Kernel {
         let run = self.run(&ready.run).await?;
         let staged = Arc::new(staged);
         let allowed = self.writable(&ready.entry.def);
-        let done = keeper.commit(staged.clone(), allowed).await.map(drop);
+        let done = self.apply(staged.clone(), allowed).await;
         Ok(self.conclude(&run, &changes, &staged.changeset, done).await)
     }
 
     /// What a run that waits would change.
-    async fn staged(&self, run: &RunId) -> Result<(Arc<Keeper>, Changes, Staged), ToolError> {
-        let keeper = self.keeper()?;
+    async fn staged(&self, run: &RunId) -> Result<(Changes, Staged), ToolError> {
         let changes = self.changes_of(run).await?;
         let staged = changes
             .staged
             .as_deref()
             .ok_or_else(|| ToolError::conflict("the changes of the run are gone"))
             .and_then(|json| Staged::from_json(json).map_err(|e| refusal(&e)))?;
-        if staged.changeset.id() != changes.id {
+        if id_of(&staged.changeset.manifest(), &changes.rows) != changes.id {
             return Err(ToolError::internal(
                 "what is kept of the changes is damaged",
             ));
         }
-        Ok((keeper, changes, staged))
+        Ok((changes, staged))
     }
 
     /// Records the end of a run whose answer was kept with its changes.
@@ -247,7 +331,7 @@ impl Kernel {
         run: &Run,
         changes: &Changes,
         changeset: &Changeset,
-        done: Result<(), Error>,
+        done: Result<(), ToolError>,
     ) -> Answer {
         let applied = done.is_ok();
         let state = match applied {
@@ -256,7 +340,7 @@ impl Kernel {
         };
         let mut answer = match done {
             Ok(()) => kept_answer(run, changes),
-            Err(error) => super::recover::over(run, refusal(&error), state),
+            Err(error) => super::recover::over(run, error, state),
         };
         answer.meta.state = Some(state);
         answer.meta.approval = run.approval.clone();
@@ -282,7 +366,7 @@ impl Kernel {
                 false => Vec::new(),
             },
             changes: Some(match applied {
-                true => Settled::Committed(touched(changeset)),
+                true => Settled::Committed(touched(changeset, &changes.rows)),
                 false => Settled::Dropped,
             }),
             ..Move::new(&run.id, &[RunState::Running], state, record.at)
@@ -293,7 +377,7 @@ impl Kernel {
             .move_run(step.clone(), record.clone())
             .await;
         match moved {
-            Ok(_) => self.settled(&run.id, &changes.id).await,
+            Ok(_) => self.settled(&run.id, &changeset.id()).await,
             Err(e) => {
                 let problem = format!("it took effect, but its end could not be recorded: {e}");
                 answer.result = Err(ToolError::dependency(problem));
@@ -322,15 +406,18 @@ impl Kernel {
     }
 
     /// The diff of what a run would change, for people.
-    pub(super) async fn shown(&self, staged: Arc<Staged>) -> String {
+    pub(super) async fn shown(&self, effect: &Effect) -> String {
+        let rows = super::past::rows_text(&effect.rows);
         let Some(keeper) = &self.inner.keeper else {
-            return String::new();
+            return rows;
         };
+        let staged = effect.staged.clone();
         let limits = helve_changes::diff::Limits::default();
         let shown = keeper
             .blocking(move |keeper| helve_changes::diff::unified(&staged, keeper.blobs(), &limits))
             .await;
-        shown.unwrap_or_else(|e| format!("the diff cannot be shown: {e}"))
+        let shown = shown.unwrap_or_else(|e| format!("the diff cannot be shown: {e}"));
+        shown + &rows
     }
 
     pub(super) fn keeper(&self) -> Result<Arc<Keeper>, ToolError> {
@@ -363,7 +450,9 @@ impl Kernel {
             let Some(run) = self.inner.store.run(&changes.run).await? else {
                 continue;
             };
-            let mut of_run = ended.iter().filter(|e| e.id == changes.id);
+            // Its own id has the records in it, that of the journal has not.
+            let id = Hash::of(&changes.manifest);
+            let mut of_run = ended.iter().filter(|e| e.id == id);
             let applied = of_run.any(|e| e.outcome == helve_changes::Outcome::Committed);
             self.settle_commit(&run, &changes, applied).await?;
         }
@@ -388,7 +477,7 @@ impl Kernel {
             (true, Ok(changeset)) => (
                 RunState::Succeeded,
                 kept_answer(run, changes),
-                Settled::Committed(touched(&changeset)),
+                Settled::Committed(touched(&changeset, &changes.rows)),
             ),
             (true, Err(e)) => return Err(StoreError::Damaged(e.to_string())),
             (false, _) => {
@@ -447,28 +536,38 @@ fn turns_of(changes: &Changes) -> Vec<Turn> {
     turns.collect()
 }
 
-fn changes_of(ready: &Ready, staged: &Staged, state: ChangesState, at: crate::At) -> Changes {
+pub(super) fn changes_of(
+    run: &RunId,
+    effect: &Effect,
+    state: ChangesState,
+    at: crate::At,
+) -> Changes {
     Changes {
-        run: ready.run.clone(),
-        id: staged.changeset.id(),
+        run: run.clone(),
+        id: effect.id(),
         state,
         at,
-        count: staged.changeset.changes.len() as u64,
+        count: (effect.staged.changeset.changes.len() + effect.rows.len()) as u64,
         order: None,
         pinned: false,
-        manifest: staged.changeset.manifest(),
+        manifest: effect.staged.changeset.manifest(),
+        rows: effect.rows.clone(),
         staged: None,
         reply: None,
     }
 }
 
-pub(super) fn touched(changeset: &Changeset) -> Vec<Touched> {
+fn touched(changeset: &Changeset, rows: &[RowChange]) -> Vec<Touched> {
     use std::os::unix::ffi::OsStrExt as _;
     let entries = changeset.entries().map(|(path, kind)| Touched {
         path: path.as_os_str().as_bytes().to_vec(),
         kind: word(kind).to_owned(),
     });
-    entries.collect()
+    let rows = rows.iter().map(|row| Touched {
+        path: row.name().into_bytes(),
+        kind: row.kind().to_owned(),
+    });
+    entries.chain(rows).collect()
 }
 
 /// In which way a path changed.

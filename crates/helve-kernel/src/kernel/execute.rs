@@ -10,15 +10,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use futures_util::FutureExt as _;
-use helve_changes::Staged;
 use helve_core::args;
 use helve_core::audit::Hash;
-use helve_core::policy::Effect;
+use helve_core::def::Risk;
+use helve_core::policy;
 use serde_json::{Map, Value};
 use tokio::task::JoinHandle;
 
 use super::attempt::Doer;
-use super::commit::Fate;
+use super::commit::{Effect, Fate};
 use super::pass::{Ready, key_taken, not_recorded};
 use super::{Kernel, Stop, lock};
 use crate::logs::{self, Logs};
@@ -26,8 +26,8 @@ use crate::registry::Behind;
 use crate::run::RunState;
 use crate::store::{Move, Opened};
 use crate::{
-    Answer, ApprovalId, Change, ErrorKind, Filter, Meta, Next, Passing, Permit, Reply, RunId,
-    Summary, ToolError, panic_text,
+    Answer, ApprovalId, Change, ErrorKind, Filter, Meta, Next, Passing, Permit, Records, Reply,
+    RunId, ToolError, panic_text,
 };
 
 /// What the start of a run is on the record.
@@ -79,7 +79,7 @@ pub(super) struct Execution {
     /// The call as a filter changed it.
     changed: Mutex<Option<Box<Ready>>>,
     /// What the tool would change. Apart from its reply, which filters may replace.
-    captured: Mutex<Option<Arc<Staged>>>,
+    captured: Mutex<Option<Effect>>,
 }
 
 enum Instead {
@@ -242,11 +242,16 @@ impl Execution {
 
         if let Behind::Handler(handler, _) = &ready.entry.behind {
             let files = self.kernel.files_for(ready);
-            let ctx = ready.ctx.with_files(files.clone());
+            let may_change = ready.entry.def.risk != Some(Risk::Read);
+            let records = Records::new(self.kernel.inner.store.clone(), may_change);
+            let ctx = ready.ctx.with(files.clone(), records.clone());
             let doer = Doer::Handler(handler, &ctx);
             let reply = self.attempts(ready, &doer).await?;
             self.kernel.fits(ready, &reply)?;
-            *lock(&self.captured) = files.finish().await?;
+            let (staged, rows) = (files.finish().await?, records.finish().await?);
+            if staged.is_some() || !rows.is_empty() {
+                *lock(&self.captured) = Some(Effect::new(staged, rows));
+            }
             return Ok(reply);
         }
         // Apart: what a program needs would make the future of every call larger.
@@ -290,7 +295,8 @@ impl Execution {
         // Both in this task: what was written is kept before the end is recorded.
         let (result, ()) = tokio::join!(tool, keep);
         let mut reply = result?;
-        *lock(&self.captured) = reply.changes.take().map(|captured| captured.0);
+        let captured = reply.changes.take();
+        *lock(&self.captured) = captured.map(|c| Effect::new(Some(c.0), Vec::new()));
         self.kernel.fits(ready, &reply)?;
         Ok(reply)
     }
@@ -316,8 +322,8 @@ impl Execution {
             ..self.ready.clone()
         };
         match (&self.start, ready.decision.effect) {
-            (Start::Open | Start::Queued, Effect::Allow) => Ok(ready),
-            (Start::Open | Start::Queued, Effect::Ask)
+            (Start::Open | Start::Queued, policy::Effect::Allow) => Ok(ready),
+            (Start::Open | Start::Queued, policy::Effect::Ask)
                 if ready.dry_run || self.kernel.shows_first(&ready.entry) =>
             {
                 Ok(ready)
@@ -427,11 +433,11 @@ impl Execution {
             Err(_) => RunState::Failed,
         };
         let mut answer = self.answer_of(result, state, &secrets);
-        if let Fate::Committed(staged) | Fate::Shown(staged) = &fate {
-            answer.meta.changes = Some(Summary::of(&staged.changeset));
+        if let Fate::Committed(effect) | Fate::Shown(effect) = &fate {
+            answer.meta.changes = Some(effect.summary());
         }
-        if let Fate::Shown(staged) = &fate {
-            answer.meta.diff = Some(self.kernel.shown(staged.clone()).await);
+        if let Fate::Shown(effect) = &fate {
+            answer.meta.diff = Some(self.kernel.shown(effect).await);
         }
         answer.meta.dry_run = self.ready.dry_run;
         answer.meta.timing_ms = millis(begun);
@@ -467,9 +473,9 @@ impl Execution {
         let captured = lock(&self.captured).take();
         let changed = lock(&self.changed).take();
         match (result, captured) {
-            (Ok(reply), Some(staged)) => {
+            (Ok(reply), Some(effect)) => {
                 let ready = changed.as_deref().unwrap_or(&self.ready);
-                Box::pin(self.settle(ready, reply, staged, secrets)).await
+                Box::pin(self.settle(ready, reply, effect, secrets)).await
             }
             (result, Some(_)) => (result, Fate::Dropped),
             (result, None) => (result, Fate::Nothing),
@@ -482,8 +488,8 @@ impl Execution {
             return;
         };
         match fate {
-            Fate::Committed(staged) => {
-                let id = staged.changeset.id();
+            Fate::Committed(effect) => {
+                let id = effect.staged.changeset.id();
                 self.kernel.settled(&self.ready.run, &id).await;
             }
             // Where it changed nothing, there may be a stage nevertheless.

@@ -11,7 +11,7 @@ use tokio::runtime::Handle;
 
 use super::Kernel;
 use super::approve::broken;
-use crate::changes::{Changes, ChangesFilter, ChangesState, HistoryFilter, Past};
+use crate::changes::{Changes, ChangesFilter, ChangesState, HistoryFilter, Past, RowChange};
 use crate::keeper::refusal;
 use crate::{At, Keeper, Permission, Principal, RunId, StoreError, ToolError};
 
@@ -58,9 +58,10 @@ pub struct Collected {
 impl Kernel {
     /// What a run changed, or would change.
     pub async fn diff(&self, run: &RunId, form: DiffForm) -> Result<Diff, ToolError> {
-        let keeper = self.keeper()?;
         self.run(run).await?;
         let changes = self.changes_of(run).await?;
+        let rows = changes.rows.clone();
+        let keeper = self.keeper()?;
         let shown = keeper.blocking(move |keeper| {
             let staged = match &changes.staged {
                 Some(json) if changes.state.is_open() => Staged::from_json(json)?,
@@ -73,7 +74,15 @@ impl Kernel {
                 DiffForm::Patch => Diff::Patch(diff::patch(&staged, blobs)?),
             })
         });
-        shown.await.map_err(|e| refusal(&e))
+        let mut shown = shown.await.map_err(|e| refusal(&e))?;
+        match &mut shown {
+            Diff::Text(text) => text.push_str(&rows_text(&rows)),
+            Diff::Json(value) if !rows.is_empty() => {
+                value["records"] = rows.iter().map(RowChange::to_value).collect();
+            }
+            Diff::Json(_) | Diff::Patch(_) => {}
+        }
+        Ok(shown)
     }
 
     /// What a run changed, as it is kept.
@@ -121,7 +130,7 @@ impl Kernel {
     /// the record that those runs can no longer be undone, then it is removed.
     pub async fn collect(&self, keeping: Keeping) -> Result<Collected, ToolError> {
         let keeper = self.keeper()?;
-        let _turn = keeper.commits.lock().await;
+        let _turn = self.inner.committing.clone().lock_owned().await;
         let (kernel, runtime) = (self.clone(), Handle::current());
         let held = keeper.clone();
         let done = tokio::task::spawn_blocking(move || {
@@ -174,6 +183,22 @@ impl Kernel {
         let bytes = plan.frees;
         Ok(Collected { expired, bytes })
     }
+}
+
+/// Records in the form of a diff, with nothing hidden.
+pub(super) fn rows_text(rows: &[RowChange]) -> String {
+    let mut text = String::new();
+    for row in rows {
+        text.push_str(&format!("{} {}\n", row.kind(), row.name()));
+        for (mark, side) in [('-', &row.before), ('+', &row.after)] {
+            let lines = side.as_ref().map(|v| format!("{v:#}")).unwrap_or_default();
+            for line in lines.lines() {
+                let shown = helve_changes::visible::line(line.as_bytes());
+                text.push_str(&format!("{mark}{shown}\n"));
+            }
+        }
+    }
+    text
 }
 
 /// The changes whose before-images count.

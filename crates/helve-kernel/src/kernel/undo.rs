@@ -4,18 +4,20 @@
 //! can be undone in turn. Where somebody has changed a file since, nothing is done
 //! unless that was asked for.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use helve_changes::{Changeset, Later, Staged, Undone};
+use helve_changes::{Changeset, Later, Undone};
 use helve_core::audit::Hash;
 use helve_core::def::Reversible;
 use serde_json::{Map, Value, json};
 
 use super::Kernel;
 use super::approve::broken;
+use super::commit::{Effect, changes_of};
 use super::pass::not_recorded;
-use crate::changes::{Changes, ChangesFilter, ChangesState, Turn};
+use crate::changes::{Changes, ChangesFilter, ChangesState, RowChange, Turn};
 use crate::keeper::refusal;
 use crate::principal::PrincipalKind;
 use crate::run::RunState;
@@ -152,7 +154,6 @@ impl Kernel {
         call: &UndoCall,
         targets: &[Target],
     ) -> Result<Answer, ToolError> {
-        let keeper = self.keeper()?;
         let run = self.open_undo(who, call, targets).await?;
         if !call.dry_run {
             for target in targets {
@@ -162,10 +163,13 @@ impl Kernel {
             }
         }
         // From here to the end nothing else is committed: what is looked at stays true.
-        let turn = keeper.commits.lock().await;
-        let planned = self.plan_undo(call, targets).await;
-        let undone = match planned {
+        let turn = self.inner.committing.clone().lock_owned().await;
+        let undone = match self.plan_undo(call, targets).await {
             Ok(undone) => undone,
+            Err(error) => return Ok(self.end_undo(&run, Err(error), None, &[]).await),
+        };
+        let rows = match self.plan_rows(call, targets).await {
+            Ok(rows) => rows,
             Err(error) => return Ok(self.end_undo(&run, Err(error), None, &[]).await),
         };
         let data = json!({
@@ -173,28 +177,27 @@ impl Kernel {
             "already": shown(&undone.already),
             "kept": shown(&undone.kept),
         });
-        let staged = Arc::new(undone.staged);
+        let effect = Effect::new(Some(Arc::new(undone.staged)), rows);
         if call.dry_run {
             drop(turn);
-            let diff = self.shown(staged.clone()).await;
+            let diff = self.shown(&effect).await;
             let mut answer = self.end_undo(&run, Ok(data), None, &[]).await;
-            answer.meta.changes = Some(Summary::of(&staged.changeset));
+            answer.meta.changes = Some(effect.summary());
             answer.meta.diff = Some(diff);
             return Ok(answer);
         }
         let turns = turns(call, targets);
-        if staged.changeset.is_empty() {
+        if effect.is_empty() {
             return Ok(self.end_undo(&run, Ok(data), None, &turns).await);
         }
-        let changes = self.intend_undo(&run, &staged, &data, &turns).await?;
-        let allowed = helve_changes::Allowed::just(&staged.changeset);
-        let (held, pinned) = (staged.clone(), keeper.clone());
-        let done = keeper
-            .blocking(move |_| pinned.journal().commit(&held, &allowed, pinned.blobs()))
-            .await;
-        drop(turn);
-        let done = done.map(drop);
-        Ok(self.conclude(&run, &changes, &staged.changeset, done).await)
+        let changes = match self.intend_undo(&run, &effect, &data, &turns).await {
+            Ok(changes) => changes,
+            Err(error) => return Ok(self.end_undo(&run, Err(error), None, &[]).await),
+        };
+        let changeset = &effect.staged.changeset;
+        let allowed = helve_changes::Allowed::just(changeset);
+        let done = self.apply(effect.staged.clone(), allowed).await;
+        Ok(self.conclude(&run, &changes, changeset, done).await)
     }
 
     async fn open_undo(
@@ -247,7 +250,59 @@ impl Kernel {
         }
     }
 
+    /// The records as they were before the runs. The same three states as with files.
+    async fn plan_rows(
+        &self,
+        call: &UndoCall,
+        targets: &[Target],
+    ) -> Result<Vec<RowChange>, ToolError> {
+        if !call.paths.is_empty() {
+            return Ok(Vec::new());
+        }
+        // By place: what the last made of it, what it was before the first, and whether
+        // somebody came between.
+        let mut chains: BTreeMap<(&str, &str), (&Option<Value>, &Option<Value>, bool)> =
+            BTreeMap::new();
+        let changes = targets.iter().filter_map(|t| t.changes.as_ref());
+        for row in changes.flat_map(|c| &c.rows) {
+            chains
+                .entry((&row.collection, &row.key))
+                .and_modify(|(_, before, gap)| {
+                    *gap |= **before != row.after;
+                    *before = &row.before;
+                })
+                .or_insert((&row.after, &row.before, false));
+        }
+        let (mut rows, mut conflicts) = (Vec::new(), Vec::new());
+        for ((collection, key), (after, before, gap)) in chains {
+            let now = self.inner.store.row(collection, key).await;
+            let now = now.map_err(|e| broken(&e))?;
+            let row = RowChange {
+                collection: collection.to_owned(),
+                key: key.to_owned(),
+                before: now,
+                after: before.clone(),
+            };
+            if row.before == row.after {
+                continue;
+            }
+            if (gap || row.before != *after) && !call.force {
+                conflicts.push(format!("`{}` was changed since", row.name()));
+            }
+            rows.push(row);
+        }
+        match conflicts.is_empty() {
+            true => Ok(rows),
+            false => Err(ToolError::conflict(conflicts.join(", "))
+                .with_hint("nothing was changed; `--force` takes them back all the same")),
+        }
+    }
+
     async fn plan_undo(&self, call: &UndoCall, targets: &[Target]) -> Result<Undone, ToolError> {
+        if self.inner.keeper.is_none() {
+            // There are no files then.
+            return Ok(Undone::nothing());
+        }
         let manifests = targets.iter().filter_map(|t| t.changes.as_ref());
         let changesets: Result<Vec<Changeset>, _> = manifests
             .map(|c| Changeset::read(&c.manifest).map_err(|e| refusal(&e)))
@@ -284,27 +339,20 @@ impl Kernel {
     async fn intend_undo(
         &self,
         run: &Run,
-        staged: &Staged,
+        effect: &Effect,
         data: &Value,
         turns: &[Turn],
     ) -> Result<Changes, ToolError> {
         let mut answer = super::recover::over(run, ToolError::internal(""), RunState::Succeeded);
         answer.result = Ok(data.clone());
-        answer.meta.changes = Some(Summary::of(&staged.changeset));
+        answer.meta.changes = Some(effect.summary());
         let turns = turns
             .iter()
             .map(|t| json!({"run": t.run.as_str(), "undone": t.undone}));
+        let reply = json!({"answer": answer.to_value(), "turns": turns.collect::<Vec<_>>()});
         let changes = Changes {
-            run: run.id.clone(),
-            id: staged.changeset.id(),
-            state: ChangesState::Committing,
-            at: self.now(),
-            count: staged.changeset.changes.len() as u64,
-            order: None,
-            pinned: false,
-            manifest: staged.changeset.manifest(),
-            staged: None,
-            reply: Some(json!({"answer": answer.to_value(), "turns": turns.collect::<Vec<_>>()})),
+            reply: Some(reply),
+            ..changes_of(&run.id, effect, ChangesState::Committing, self.now())
         };
         let record = self
             .entry_of(&run.owner, "run.committing", run.id.as_str())

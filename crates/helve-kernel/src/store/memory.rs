@@ -19,6 +19,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use helve_core::audit::{Entry, Hash, Head};
+use serde_json::Value;
 
 use self::state::State;
 use super::{
@@ -188,6 +189,19 @@ impl Store for MemoryStore {
 
     async fn changes(&self, run: &RunId) -> Result<Option<Changes>, StoreError> {
         Ok(self.state().changes.get(run))
+    }
+
+    async fn row(&self, collection: &str, key: &str) -> Result<Option<Value>, StoreError> {
+        Ok(self.state().changes.row(collection, key))
+    }
+
+    async fn rows(
+        &self,
+        collection: &str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<(String, Value)>, StoreError> {
+        Ok(self.state().changes.rows(collection, after, limit))
     }
 
     async fn all_changes(

@@ -2,11 +2,12 @@
 
 use helve_kernel::store::Record;
 use helve_kernel::{
-    Approval, Changes, ChangesFilter, ChangesState, HistoryFilter, Past, RunId, RunState, Settled,
-    StoreError, Touched, Turn,
+    Approval, Changes, ChangesFilter, ChangesState, HistoryFilter, Past, RowChange, RunId,
+    RunState, Settled, StoreError, Touched, Turn,
 };
 use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, Row, params};
+use serde_json::Value;
 
 use super::approvals::{self, NewApproval};
 use super::chain::Line;
@@ -19,6 +20,7 @@ use super::{SqliteStore, runs};
 /// Changes, ready to be written.
 struct NewChanges {
     changes: Changes,
+    rows: String,
     reply: Option<String>,
     approval: Option<NewApproval>,
 }
@@ -32,6 +34,7 @@ impl SqliteStore {
     ) -> Result<bool, StoreError> {
         let line = Line::new(record)?;
         let new = NewChanges {
+            rows: json(&changes.rows.iter().map(RowChange::to_value).collect())?,
             reply: changes.reply.as_ref().map(json).transpose()?,
             approval: approval.map(NewApproval::new).transpose()?,
             changes,
@@ -46,8 +49,8 @@ fn keep(tx: &mut Tx<'_>, new: &NewChanges, line: &Line) -> Result<bool, Failure>
         return Ok(false);
     }
     let sql = "INSERT OR IGNORE INTO changes
-                   (run, id, state, at, count, pinned, manifest, staged, reply)
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+                   (run, id, state, at, count, pinned, manifest, rows, staged, reply)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
     let kept = change(
         tx.conn,
         sql,
@@ -59,6 +62,7 @@ fn keep(tx: &mut Tx<'_>, new: &NewChanges, line: &Line) -> Result<bool, Failure>
             number(changes.count),
             changes.pinned,
             changes.manifest,
+            new.rows,
             changes.staged,
             new.reply
         ],
@@ -93,6 +97,9 @@ pub(super) fn settle(conn: &Connection, run: &RunId, settled: &Settled) -> Resul
     if change(conn, sql, params![run.as_str()])? == 0 {
         return Ok(());
     }
+    for row in rows_of(conn, run)? {
+        put_row(conn, &row)?;
+    }
     let mut insert = conn.prepare_cached(
         "INSERT INTO changed_paths (path, ord, kind)
          VALUES (?1, (SELECT ord FROM changes WHERE run = ?2), ?3)",
@@ -101,6 +108,61 @@ pub(super) fn settle(conn: &Connection, run: &RunId, settled: &Settled) -> Resul
         insert.execute(params![path, run.as_str(), kind])?;
     }
     Ok(())
+}
+
+fn rows_of(conn: &Connection, run: &RunId) -> Result<Vec<RowChange>, Failure> {
+    let sql = "SELECT rows FROM changes WHERE run = ?1";
+    let found = row::row(conn, sql, params![run.as_str()], to_rows)?;
+    Ok(found.unwrap_or_default())
+}
+
+fn to_rows(row: &Row<'_>) -> Result<Vec<RowChange>, Failure> {
+    let list = row::value(row, "rows")?;
+    let rows = list.as_array().into_iter().flatten();
+    let rows: Option<Vec<RowChange>> = rows.map(RowChange::from_value).collect();
+    rows.ok_or_else(|| row::broken("rows", &"no list of changes"))
+}
+
+fn put_row(conn: &Connection, row: &RowChange) -> Result<(), Failure> {
+    let place = params![row.collection, row.key];
+    match &row.after {
+        None => change(
+            conn,
+            "DELETE FROM records WHERE collection = ?1 AND key = ?2",
+            place,
+        )?,
+        Some(value) => change(
+            conn,
+            "INSERT OR REPLACE INTO records (collection, key, value) VALUES (?1, ?2, ?3)",
+            params![row.collection, row.key, json(value)?],
+        )?,
+    };
+    Ok(())
+}
+
+pub(super) fn record(
+    conn: &Connection,
+    collection: &str,
+    key: &str,
+) -> Result<Option<Value>, Failure> {
+    let sql = "SELECT value FROM records WHERE collection = ?1 AND key = ?2";
+    row::row(conn, sql, params![collection, key], |row| {
+        row::value(row, "value")
+    })
+}
+
+pub(super) fn records(
+    conn: &Connection,
+    collection: &str,
+    after: Option<&str>,
+    limit: usize,
+) -> Result<Vec<(String, Value)>, Failure> {
+    Query::new("SELECT key, value FROM records")
+        .and("collection = ?", Some(collection.to_owned()))
+        .and("key > ?", after.map(str::to_owned))
+        .rows(conn, "key", limit, |row| {
+            Ok((row.get("key")?, row::value(row, "value")?))
+        })
 }
 
 /// Staged changes are about to be applied.
@@ -207,6 +269,7 @@ fn to_changes(row: &Row<'_>) -> Result<Changes, Failure> {
         order: order.map(|_| count(row, "ord")).transpose()?,
         pinned: row.get("pinned")?,
         manifest: row.get("manifest")?,
+        rows: to_rows(row)?,
         staged: row.get("staged")?,
         reply: maybe_value(row, "reply")?,
     })

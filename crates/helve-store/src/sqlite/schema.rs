@@ -161,9 +161,18 @@ const CHANGES: &str = "
         ord INTEGER UNIQUE,
         pinned INTEGER NOT NULL,
         manifest BLOB NOT NULL,
+        rows TEXT NOT NULL,
         staged BLOB,
         reply TEXT
     ) STRICT;
+
+    -- What tools remember: memories, notes, plans.
+    CREATE TABLE records (
+        collection TEXT NOT NULL,
+        key TEXT NOT NULL,
+        value TEXT NOT NULL,
+        PRIMARY KEY (collection, key)
+    ) STRICT, WITHOUT ROWID;
 
     -- Which commit touched which path: the history of a path across runs.
     CREATE TABLE changed_paths (

@@ -13,6 +13,8 @@ use helve_kernel::{
     HistoryFilter, Notice, Past, Run, RunId, Store, StoreError, Token, TokenId,
 };
 
+use serde_json::Value;
+
 use super::chain::{self, Line};
 use super::runs::{self, NewRun};
 use super::tools::{self, NewVersion};
@@ -185,6 +187,23 @@ impl Store for SqliteStore {
     async fn changes(&self, run: &RunId) -> Result<Option<Changes>, StoreError> {
         let run = run.clone();
         self.read(move |conn| changes::get(conn, &run)).await
+    }
+
+    async fn row(&self, collection: &str, key: &str) -> Result<Option<Value>, StoreError> {
+        let (collection, key) = (collection.to_owned(), key.to_owned());
+        self.read(move |conn| changes::record(conn, &collection, &key))
+            .await
+    }
+
+    async fn rows(
+        &self,
+        collection: &str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<(String, Value)>, StoreError> {
+        let (collection, after) = (collection.to_owned(), after.map(str::to_owned));
+        self.read(move |conn| changes::records(conn, &collection, after.as_deref(), limit))
+            .await
     }
 
     async fn all_changes(

@@ -509,6 +509,99 @@ async fn another_tool_makes_good() {
 }
 
 #[tokio::test]
+async fn records_are_held_back_and_undone_like_files() {
+    let hub = place(json!([])).await;
+    let more = json!({"risk": "write", "allowed_paths": ["data"]});
+    let note = Tool::new(def("a_note", more), |ctx, args: Value| async move {
+        let records = ctx.records();
+        for (key, value) in args.as_object().unwrap() {
+            match value.is_null() {
+                true => records.remove("notes", key)?,
+                false => records.put("notes", key, value.clone())?,
+            }
+        }
+        if args.get("file").is_some() {
+            ctx.files().write("data/note", "noted").await?;
+        }
+        let seen = records.list("notes", None, 9).await?;
+        Ok(json!(
+            seen.into_iter().map(|(key, _)| key).collect::<Vec<_>>()
+        ))
+    });
+    hub.add(note.held());
+    let call = async |args: Value| {
+        let answer = hub.call("a_note", args).await;
+        assert_eq!(answer.meta.state, Some(RunState::Staged), "{answer:?}");
+        answer
+    };
+    let yes = async |answer: &Answer| {
+        let id = answer.meta.approval.clone().unwrap();
+        let approval = hub.kernel.approval(&id).await.unwrap();
+        hub.approve(&bob(), &approval).await.unwrap();
+        hub.end_of(&approval).await
+    };
+    let row = async |key: &str| hub.store.row("notes", key).await.unwrap();
+
+    let first = call(json!({"a": 1, "file": true})).await;
+    assert_eq!(row("a").await, None);
+    let Ok(Diff::Text(diff)) = hub
+        .kernel
+        .diff(first.meta.run_id.as_ref().unwrap(), DiffForm::Text)
+        .await
+    else {
+        panic!("asked for text");
+    };
+    assert!(diff.contains("created record:notes/a\n+1\n"), "{diff}");
+    let run = yes(&first).await;
+    assert_eq!(run.state, RunState::Succeeded, "{run:?}");
+    assert_eq!(run.answer.unwrap()["data"], json!(["a", "file"]));
+    assert_eq!(
+        (row("a").await, hub.read("note").as_deref()),
+        (Some(json!(1)), Some("noted"))
+    );
+
+    // Two that saw the same: only one of them takes effect.
+    let (one, two) = (
+        call(json!({"a": 2})).await,
+        call(json!({"a": 3, "b": 3})).await,
+    );
+    assert_eq!(yes(&two).await.state, RunState::Succeeded);
+    let late = yes(&one).await;
+    assert_eq!(late.state, RunState::Failed);
+    assert_eq!(late.answer.unwrap()["error"]["type"], "conflict");
+    assert_eq!(
+        (row("a").await, row("b").await),
+        (Some(json!(3)), Some(json!(3)))
+    );
+
+    refusal(&hub.undo_run(&first).await, "record:notes/a");
+    assert_eq!(hub.read("note").as_deref(), Some("noted"));
+    let undone = hub.undo(of(&[&first, &two])).await;
+    assert!(undone.is_ok(), "{undone:?}");
+    assert_eq!(
+        (row("a").await, row("b").await, hub.read("note")),
+        (None, None, None)
+    );
+    assert!(hub.undo_run(&undone).await.is_ok());
+    assert_eq!(
+        (row("a").await, row("b").await),
+        (Some(json!(3)), Some(json!(3)))
+    );
+    let past = hub.kernel.past(None, None, 99).await.unwrap();
+    let named = past.iter().filter(|p| p.touched.path == b"record:notes/a");
+    assert_eq!(named.count(), 4);
+
+    // A tool that only looks changes nothing.
+    let look = Tool::new(def("a_look", json!({})), |ctx, _: Value| async move {
+        ctx.records().put("notes", "a", json!(9))?;
+        Ok(json!(null))
+    });
+    hub.add(look);
+    refusal(&hub.call("a_look", json!({})).await, "changes no records");
+    assert_eq!(row("a").await, Some(json!(3)));
+}
+
+#[tokio::test]
 async fn what_was_before_is_let_go_after_it_was_said() {
     let hub = place(allow()).await;
     let old = hub.call("a_write", json!({"data/old": "1"})).await;

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use helve_core::audit::{Entry, Hash, Head};
+use serde_json::Value;
 
 use crate::changes::{Changes, ChangesFilter, HistoryFilter, Past};
 use crate::kernel::lock;
@@ -209,6 +210,19 @@ impl Store for FailingStore {
 
     async fn changes(&self, run: &RunId) -> Result<Option<Changes>, StoreError> {
         pass!(self, changes(run))
+    }
+
+    async fn row(&self, collection: &str, key: &str) -> Result<Option<Value>, StoreError> {
+        pass!(self, row(collection, key))
+    }
+
+    async fn rows(
+        &self,
+        collection: &str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<(String, Value)>, StoreError> {
+        pass!(self, rows(collection, after, limit))
     }
 
     async fn all_changes(

@@ -2,9 +2,10 @@
 
 use super::*;
 use crate::changes::{
-    Changes, ChangesFilter, ChangesState, HistoryFilter, Past, Settled, Touched, Turn,
+    Changes, ChangesFilter, ChangesState, HistoryFilter, Past, RowChange, Settled, Touched, Turn,
 };
 use RunState::{PendingApproval, Running, Staged, Succeeded, Undone};
+use serde_json::Value;
 
 /// A run that is at work.
 async fn at_work(store: &Kept) -> Run {
@@ -27,6 +28,7 @@ fn changes_of(run: &RunId, state: ChangesState) -> Changes {
         order: None,
         pinned: false,
         manifest: b"{\"changes\": \xff}".to_vec(),
+        rows: Vec::new(),
         staged: Some(b"where".to_vec()),
         reply: Some(json!({"ok": true, "data": [1, "\u{4e2d}"]})),
     }
@@ -305,4 +307,55 @@ pub async fn what_was_before_expires(store: Kept) {
     adds(&store, 1, kept).await;
     let expired = store.expire_changes(&open.id, record("run.undo_expired", &open.id));
     assert!(!adds(&store, 0, expired).await, "it is not committed yet");
+}
+
+pub async fn records_change_with_their_commit(store: Kept) {
+    let row = |collection: &str, key: &str, before, after| RowChange {
+        collection: collection.to_owned(),
+        key: key.to_owned(),
+        before,
+        after,
+    };
+    let commit = async |rows: Vec<RowChange>, settled: Settled| {
+        let run = at_work(&store).await;
+        let changes = Changes {
+            rows,
+            ..changes_of(&run.id, ChangesState::Committing)
+        };
+        let note = record("run.committing", &run.id);
+        let kept = store.keep_changes(changes.clone(), None, note);
+        assert!(adds(&store, 1, kept).await);
+        assert_eq!(store.changes(&run.id).await.unwrap(), Some(changes));
+        let step = Move {
+            changes: Some(settled),
+            ..step(&run.id, &[Running], Succeeded, 2_000)
+        };
+        let moved = store.move_run(step, record("run.ended", &run.id));
+        assert!(adds(&store, 1, moved).await);
+    };
+    let all = async |collection| store.rows(collection, None, 9).await.unwrap();
+    let value = json!({"text": "\u{4e2d}", "n": [1, null]});
+    let new = vec![
+        row("memory", "b", None, Some(value.clone())),
+        row("memory", "a", None, Some(json!(null))),
+        row("memory2", "a", None, Some(json!(2))),
+    ];
+    commit(new.clone(), Settled::Dropped).await;
+    assert_eq!(all("memory").await, []);
+    commit(new, Settled::Committed(Vec::new())).await;
+    let pair = |key: &str, value: Value| (key.to_owned(), value);
+    let both = [pair("a", json!(null)), pair("b", value.clone())];
+    assert_eq!(all("memory").await, both);
+    assert_eq!(all("memory2").await, [pair("a", json!(2))]);
+    assert_eq!(store.rows("memory", Some("a"), 9).await.unwrap(), both[1..]);
+    assert_eq!(store.rows("memory", None, 1).await.unwrap(), both[..1]);
+    assert_eq!(store.row("memory", "b").await.unwrap(), Some(value));
+    assert_eq!(store.row("memory", "c").await.unwrap(), None);
+    assert_eq!(store.row("memory", "a").await.unwrap(), Some(json!(null)));
+    let gone = vec![
+        row("memory", "a", Some(json!(null)), None),
+        row("memory", "b", Some(json!(0)), Some(json!(1))),
+    ];
+    commit(gone, Settled::Committed(Vec::new())).await;
+    assert_eq!(all("memory").await, [pair("b", json!(1))]);
 }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+
 use super::runs::is_open;
 use super::state::State;
 use crate::approval::{Approval, ApprovalState};
@@ -16,6 +18,7 @@ use crate::{ApprovalId, RunId};
 pub(super) struct AllChanges {
     by_run: BTreeMap<RunId, Changes>,
     paths: BTreeMap<(u64, Vec<u8>), (RunId, String)>,
+    rows: BTreeMap<(String, String), Value>,
     last: u64,
 }
 
@@ -33,6 +36,13 @@ impl AllChanges {
                 self.last += 1;
                 changes.state = ChangesState::Committed;
                 changes.order = Some(self.last);
+                for row in &changes.rows {
+                    let place = (row.collection.clone(), row.key.clone());
+                    match &row.after {
+                        Some(value) => self.rows.insert(place, value.clone()),
+                        None => self.rows.remove(&place),
+                    };
+                }
                 for Touched { path, kind } in paths {
                     self.paths.insert((self.last, path), (run.clone(), kind));
                 }
@@ -58,6 +68,24 @@ impl AllChanges {
         {
             changes.state = to;
         }
+    }
+
+    pub(super) fn row(&self, collection: &str, key: &str) -> Option<Value> {
+        let place = (collection.to_owned(), key.to_owned());
+        self.rows.get(&place).cloned()
+    }
+
+    pub(super) fn rows(
+        &self,
+        collection: &str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Vec<(String, Value)> {
+        let rows = self.rows.iter();
+        rows.filter(|((c, key), _)| c == collection && after.is_none_or(|a| key.as_str() > a))
+            .take(limit)
+            .map(|((_, key), value)| (key.clone(), value.clone()))
+            .collect()
     }
 
     pub(super) fn get(&self, run: &RunId) -> Option<Changes> {

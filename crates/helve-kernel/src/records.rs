@@ -1,0 +1,156 @@
+//! What tools remember: records in collections, changed like files are.
+//!
+//! What a run puts here is held back until it has ended well and is committed with it;
+//! what was there before is kept, and an undo brings it back.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::Value;
+
+use crate::changes::RowChange;
+use crate::{Store, StoreError, ToolError};
+
+/// No name or key is longer.
+const LONGEST: usize = 512;
+
+/// The records that a run may see and change. A clone is the same view.
+#[derive(Clone, Default)]
+pub struct Records(Option<Arc<View>>);
+
+struct View {
+    store: Arc<dyn Store>,
+    may_change: bool,
+    changed: Mutex<BTreeMap<(String, String), Option<Value>>>,
+}
+
+impl fmt::Debug for Records {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Records")
+    }
+}
+
+impl View {
+    fn changed(&self, collection: &str, key: &str) -> Option<Option<Value>> {
+        let changed = self.changed.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = (collection.to_owned(), key.to_owned());
+        changed.get(&place).cloned()
+    }
+}
+
+impl Records {
+    pub(crate) fn new(store: Arc<dyn Store>, may_change: bool) -> Self {
+        Self(Some(Arc::new(View {
+            store,
+            may_change,
+            changed: Mutex::default(),
+        })))
+    }
+
+    /// A record, if it is there.
+    pub async fn get(&self, collection: &str, key: &str) -> Result<Option<Value>, ToolError> {
+        let view = self.view()?;
+        match view.changed(collection, key) {
+            Some(changed) => Ok(changed),
+            None => view.store.row(collection, key).await.map_err(unread),
+        }
+    }
+
+    /// The records of a collection by key: those after a key, at most so many.
+    pub async fn list(
+        &self,
+        collection: &str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<(String, Value)>, ToolError> {
+        let view = self.view()?;
+        let changed: BTreeMap<String, Option<Value>> = {
+            let changed = view.changed.lock().unwrap_or_else(PoisonError::into_inner);
+            let ours = changed.iter().filter(|((c, _), _)| c == collection);
+            ours.map(|((_, key), value)| (key.clone(), value.clone()))
+                .collect()
+        };
+        // Of what is kept, as many as may be hidden by what was removed here.
+        let wanted = limit.saturating_add(changed.len());
+        let kept = view.store.rows(collection, after, wanted).await;
+        let kept = kept.map_err(unread)?;
+        let whole = kept.len() < wanted;
+        let last = kept.last().map(|(key, _)| key.clone());
+        let mut all: BTreeMap<String, Value> = kept.into_iter().collect();
+        for (key, value) in changed {
+            // Beyond what was looked at, others may come first.
+            let seen = whole || last.as_ref().is_some_and(|last| key <= *last);
+            match value {
+                Some(value) if seen && after.is_none_or(|after| key.as_str() > after) => {
+                    all.insert(key, value);
+                }
+                Some(_) => {}
+                None => drop(all.remove(&key)),
+            }
+        }
+        Ok(all.into_iter().take(limit).collect())
+    }
+
+    /// Makes a record, or gives it another value.
+    pub fn put(&self, collection: &str, key: &str, value: Value) -> Result<(), ToolError> {
+        self.change(collection, key, Some(value))
+    }
+
+    /// Removes a record, if it is there.
+    pub fn remove(&self, collection: &str, key: &str) -> Result<(), ToolError> {
+        self.change(collection, key, None)
+    }
+
+    fn change(&self, collection: &str, key: &str, to: Option<Value>) -> Result<(), ToolError> {
+        let view = self.view()?;
+        if !view.may_change {
+            return Err(ToolError::permission(
+                "a tool whose risk is `read` changes no records",
+            ));
+        }
+        for name in [collection, key] {
+            if name.is_empty() || name.len() > LONGEST || name.contains('\0') {
+                let problem = "the name of a record is empty, too long or holds a NUL";
+                return Err(ToolError::validation(problem));
+            }
+        }
+        let mut changed = view.changed.lock().unwrap_or_else(PoisonError::into_inner);
+        changed.insert((collection.to_owned(), key.to_owned()), to);
+        Ok(())
+    }
+
+    fn view(&self) -> Result<&Arc<View>, ToolError> {
+        let view = self.0.as_ref();
+        view.ok_or_else(|| ToolError::dependency("this run has no records"))
+    }
+
+    /// What was changed, once the run has ended well.
+    pub(crate) async fn finish(&self) -> Result<Vec<RowChange>, ToolError> {
+        let Some(view) = &self.0 else {
+            return Ok(Vec::new());
+        };
+        let changed = {
+            let mut changed = view.changed.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut *changed)
+        };
+        let mut rows = Vec::new();
+        for ((collection, key), after) in changed {
+            let before = view.store.row(&collection, &key).await.map_err(unread)?;
+            if before != after {
+                rows.push(RowChange {
+                    collection,
+                    key,
+                    before,
+                    after,
+                });
+            }
+        }
+        Ok(rows)
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
+fn unread(error: StoreError) -> ToolError {
+    ToolError::dependency(error.to_string())
+}
