@@ -29,21 +29,26 @@ impl Chance {
     }
 }
 
-/// A workspace whose tools leave their runs' ids in a file elsewhere: one inside it
-/// that a command names would be pinned.
-fn workspace(effects: &Path) -> Folder {
+/// A workspace whose tools leave a file by the name of their run in a folder.
+fn workspace() -> Folder {
     let folder = Folder::new();
-    // One short append is one write, which a kill cannot split.
-    folder.write("tools/effect.sh", "echo \"$HELVE_RUN_ID\" >> \"$1\"\n");
-    for (name, risk) in [("low", "exec_low"), ("high", "exec_high")] {
+    folder.write("effects/.keep", "");
+    // It must not be there yet.
+    folder.write(
+        "tools/effect.sh",
+        "set -C; echo once > \"effects/$HELVE_RUN_ID\"\n",
+    );
+    for (name, risk) in [
+        ("low", "exec_low"),
+        ("high", "exec_high"),
+        ("write", "write"),
+    ] {
         let tool = json!({
             "name": name,
-            "description": "Leaves its run's id in a file. Use it to see that it ran.",
+            "description": "Leaves a file. Use it to see that it ran.",
             "risk": risk,
-            "executor": {
-                "type": "host",
-                "command": ["sh", "tools/effect.sh", effects.display().to_string()],
-            },
+            "allowed_paths": [{"path": "effects", "access": "write"}],
+            "executor": {"type": "host", "command": ["sh", "tools/effect.sh"]},
             "input_schema": {"type": "object", "properties": {}},
         });
         folder.write(&format!("tools/effect/{name}.json"), tool.to_string());
@@ -53,9 +58,7 @@ fn workspace(effects: &Path) -> Folder {
 
 #[test]
 fn a_hub_that_is_killed_loses_nothing_and_repeats_nothing() {
-    let elsewhere = Folder::new();
-    let effects = elsewhere.path().join("effects");
-    let folder = workspace(&effects);
+    let folder = workspace();
     let mut chance = Chance(7);
     for _ in 0..KILLS {
         if chance.below(5) == 0 {
@@ -85,7 +88,7 @@ fn a_hub_that_is_killed_loses_nothing_and_repeats_nothing() {
     }
     let server = Server::start(folder.path());
     no_limbo(&server, folder.path());
-    hold_to_account(&server, folder.path(), &effects);
+    hold_to_account(&server, folder.path());
     server.kill();
     folder.helve(&["audit", "verify"]).ended(0);
 }
@@ -103,23 +106,23 @@ fn work(server: &Server, folder: &Path, worker: usize) -> Option<()> {
     let agent = token(folder, "agent");
     let person = token(folder, "terminal");
     let address = &server.address;
+    let post = |path: &str, who: &str| send(address, "POST", path, Some(who), Some(&json!({})));
     if worker == 0 {
-        send(
-            address,
-            "POST",
-            "/tools/effect_low/runs",
-            Some(&agent),
-            Some(&json!({})),
-        )?;
+        let ran = post("/tools/effect_low/runs", &agent)?;
+        if let Some(run) = ran.1["meta"]["run_id"].as_str() {
+            // Every other is taken back, and every fourth put back again.
+            let odd = |n: usize| run.as_bytes()[run.len() - n] % 2 == 1;
+            let undone = odd(1).then(|| post(&format!("/runs/{run}/undo"), &person));
+            let undo = undone.flatten();
+            let undo = undo.as_ref().and_then(|u| u.1["meta"]["run_id"].as_str());
+            if let Some(undo) = undo.filter(|_| odd(2)) {
+                post(&format!("/runs/{undo}/undo"), &person)?;
+            }
+        }
         return Some(());
     }
-    let asked = send(
-        address,
-        "POST",
-        "/tools/effect_high/runs",
-        Some(&agent),
-        Some(&json!({})),
-    )?;
+    let tool = if worker == 1 { "high" } else { "write" };
+    let asked = post(&format!("/tools/effect_{tool}/runs"), &agent)?;
     let pending = send(
         address,
         "GET",
@@ -165,43 +168,50 @@ fn all(server: &Server, path: &str, cursor: &str, person: &str) -> Vec<Value> {
     }
 }
 
-fn hold_to_account(server: &Server, folder: &Path, effects: &Path) {
+fn hold_to_account(server: &Server, folder: &Path) {
     let person = token(folder, "terminal");
-    let text = std::fs::read_to_string(effects).unwrap_or_default();
-    let mut effects: HashMap<&str, usize> = HashMap::new();
-    for id in text.lines() {
-        *effects.entry(id).or_default() += 1;
-    }
+    let effects = std::fs::read_dir(folder.join("effects")).unwrap();
+    let effects = effects.map(|file| file.unwrap().file_name().into_string().unwrap());
+    let mut effects: HashSet<String> = effects.filter(|name| name != ".keep").collect();
     let runs = all(server, "/runs", "cursor", &person);
     let mut states: HashMap<&str, usize> = HashMap::new();
-    for run in &runs {
-        let id = run["id"].as_str().unwrap();
-        let state = run["state"].as_str().unwrap();
+    for run in runs.iter().filter(|run| run["tool"] != "helve_undo") {
+        let (id, state) = (run["id"].as_str().unwrap(), run["state"].as_str().unwrap());
         *states.entry(state).or_default() += 1;
-        let ran = effects.remove(id).unwrap_or(0);
-        match state {
-            "succeeded" => assert_eq!(ran, 1, "{run}"),
-            // Killed while it ran: nobody knows, but never twice.
-            "failed" => assert!(ran <= 1, "{run}"),
-            _ => assert_eq!(ran, 0, "{run}"),
-        }
+        // All of it or nothing, and the run knows which.
+        assert_eq!(effects.remove(id), state == "succeeded", "{run}");
     }
-    assert_eq!(effects, HashMap::new(), "programs ran that no run knows of");
+    assert_eq!(effects, HashSet::new(), "programs ran that no run knows of");
     assert!(states["succeeded"] > 50, "{states:?}");
+    assert!(states["undone"] > 5, "{states:?}");
     assert!(states["failed"] > 0, "no kill hit a run: {states:?}");
+    let stage = std::fs::read_dir(folder.join(".helve/changes/stage")).unwrap();
+    let staged = states.get("staged").copied().unwrap_or_default();
+    assert_eq!(
+        stage.count(),
+        staged,
+        "what is over left something in the stage"
+    );
 
     let entries = all(server, "/audit", "after", &person);
-    let mut started = HashSet::new();
+    let (mut started, mut committing) = (HashSet::new(), HashSet::new());
     for entry in &entries {
         let record = &entry["record"];
-        if record["event"] == "run.started" {
-            let id = record["resource"].as_str().unwrap().to_owned();
-            assert!(started.insert(id), "started twice: {record}");
+        let id = record["resource"].as_str().unwrap().to_owned();
+        match record["event"].as_str().unwrap() {
+            "run.started" => assert!(started.insert(id), "started twice: {record}"),
+            "run.committing" => assert!(committing.insert(id), "committed twice: {record}"),
+            _ => {}
         }
     }
     for approval in all(server, "/approvals", "cursor", &person) {
         let run = approval["run_id"].as_str().unwrap();
         let spent = approval["state"] == "spent";
-        assert_eq!(started.contains(run), spent, "{approval}");
+        // What is shown first has run; what people say is whether it is committed.
+        let begun = match approval["tool"] == "effect_write" {
+            true => &committing,
+            false => &started,
+        };
+        assert_eq!(begun.contains(run), spent, "{approval}");
     }
 }
