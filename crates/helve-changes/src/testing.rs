@@ -63,7 +63,10 @@ impl Bench {
     pub(crate) fn files(&self) -> Files {
         let access = Access::Write;
         let path = self.real.clone();
-        let stage = tempfile::Builder::new().tempdir_in(self.at("stage")).unwrap().keep();
+        let stage = tempfile::Builder::new()
+            .tempdir_in(self.at("stage"))
+            .unwrap()
+            .keep();
         Files::new(&[Root { path, access }], &stage).unwrap()
     }
 
@@ -83,7 +86,11 @@ impl Bench {
 
     pub(crate) fn undo(&self, changesets: &[&Changeset], later: Later) -> Result<Undone, Error> {
         let only = None;
-        let what = Undo { changesets, only, later };
+        let what = Undo {
+            changesets,
+            only,
+            later,
+        };
         undo(&what, &self.blobs)
     }
 
@@ -104,16 +111,26 @@ impl Bench {
         fs::write(self.at("ops"), serde_json::to_vec(ops).unwrap()).unwrap();
         let (unshare, options) = match mount {
             Mount::Root => (&["-m"][..], "redirect_dir=on,metacopy=on,index=on,volatile"),
-            Mount::Plain => (&["-m"][..], "redirect_dir=off,metacopy=off,index=off,volatile"),
+            Mount::Plain => (
+                &["-m"][..],
+                "redirect_dir=off,metacopy=off,index=off,volatile",
+            ),
             Mount::User => (&["-U", "-r", "-m"][..], "userxattr,volatile"),
         };
         let script = format!(
             "mount -t overlay overlay -o lowerdir=real,upperdir=upper,workdir=work,{options} merged && exec \"$0\" \"$@\""
         );
         let mut command = Command::new("unshare");
-        command.args(unshare).args(["sh", "-c", &script]).arg(std::env::current_exe().unwrap());
+        command
+            .args(unshare)
+            .args(["sh", "-c", &script])
+            .arg(std::env::current_exe().unwrap());
         let output = helper(&mut command, "ops", self.dir.path());
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         serde_json::from_slice(&fs::read(self.at("snapshot")).unwrap()).unwrap()
     }
 }
@@ -129,7 +146,12 @@ pub(crate) enum Mount {
 /// Starts this test program as the helper of that name.
 pub(crate) fn helper(command: &mut Command, name: &str, folder: &Path) -> Output {
     command
-        .args(["--exact", "testing::helper_process", "--nocapture", "--test-threads=1"])
+        .args([
+            "--exact",
+            "testing::helper_process",
+            "--nocapture",
+            "--test-threads=1",
+        ])
         .env("HELVE_CHANGES_HELPER", name)
         .current_dir(folder)
         .output()
@@ -183,10 +205,18 @@ pub(crate) fn snapshot(root: &Path) -> Snapshot {
         groups: &mut BTreeMap<(u64, u64), Vec<Raw>>,
     ) {
         let meta = fs::symlink_metadata(path).unwrap();
-        let name = Raw(path.strip_prefix(root).unwrap().as_os_str().as_bytes().to_vec());
+        let name = Raw(path
+            .strip_prefix(root)
+            .unwrap()
+            .as_os_str()
+            .as_bytes()
+            .to_vec());
         let (kind, content) = match meta.file_type() {
             t if t.is_dir() => ("dir", Vec::new()),
-            t if t.is_symlink() => ("link", fs::read_link(path).unwrap().as_os_str().as_bytes().to_vec()),
+            t if t.is_symlink() => (
+                "link",
+                fs::read_link(path).unwrap().as_os_str().as_bytes().to_vec(),
+            ),
             t if t.is_file() => ("file", fs::read(path).unwrap()),
             _ => ("other", Vec::new()),
         };
@@ -194,9 +224,13 @@ pub(crate) fn snapshot(root: &Path) -> Snapshot {
         if kind == "file" || kind == "dir" {
             let mut list = vec![0; 4096];
             let length = rustix::fs::llistxattr(path, &mut list[..]).unwrap();
-            for xattr in list[..length].split(|b| *b == 0).filter(|n| n.starts_with(b"user.")) {
+            for xattr in list[..length]
+                .split(|b| *b == 0)
+                .filter(|n| n.starts_with(b"user."))
+            {
                 let mut value = vec![0; 4096];
-                let length = rustix::fs::lgetxattr(path, OsStr::from_bytes(xattr), &mut value[..]).unwrap();
+                let length =
+                    rustix::fs::lgetxattr(path, OsStr::from_bytes(xattr), &mut value[..]).unwrap();
                 xattrs.push((Raw(xattr.to_vec()), Raw(value[..length].to_vec())));
             }
             xattrs.sort();
@@ -238,9 +272,43 @@ impl Snapshot {
     pub(crate) fn unless_same(mut self, before: &Snapshot) -> Self {
         let old: BTreeMap<&Raw, &Exact> = before.0.iter().map(|(n, e)| (n, e)).collect();
         for (name, exact) in &mut self.0 {
-            let timeless = |e: &Exact| Exact { mtime: None, links: Vec::new(), ..e.clone() };
-            if old.get(name).is_some_and(|old| timeless(old) == timeless(exact)) {
+            let timeless = |e: &Exact| Exact {
+                mtime: None,
+                links: Vec::new(),
+                ..e.clone()
+            };
+            if old
+                .get(name)
+                .is_some_and(|old| timeless(old) == timeless(exact))
+            {
                 exact.mtime = None;
+            }
+        }
+        self
+    }
+}
+
+impl Snapshot {
+    /// The links as a changeset has them, where it has any.
+    pub(crate) fn with_links_of(mut self, staged: &Staged) -> Self {
+        let root = &staged.changeset.roots[0];
+        let raw = |p: &Path| {
+            Raw(p
+                .strip_prefix(root)
+                .unwrap()
+                .as_os_str()
+                .as_bytes()
+                .to_vec())
+        };
+        for change in &staged.changeset.changes {
+            let links: Vec<Raw> = change.after.links().iter().map(|p| raw(p)).collect();
+            let names = if links.is_empty() {
+                vec![raw(&change.path)]
+            } else {
+                links.clone()
+            };
+            for (_, exact) in self.0.iter_mut().filter(|(name, _)| names.contains(name)) {
+                exact.links.clone_from(&links);
             }
         }
         self
@@ -269,7 +337,9 @@ pub(crate) enum Op {
 pub(crate) fn run(root: &Path, ops: &[Op]) {
     let at = |raw: &Raw| root.join(OsStr::from_bytes(&raw.0));
     // A write through a symlink could lead anywhere.
-    let plain = |p: &Path| !fs::symlink_metadata(p).is_ok_and(|m| m.is_symlink() || !m.is_file() && !m.is_dir());
+    let plain = |p: &Path| {
+        !fs::symlink_metadata(p).is_ok_and(|m| m.is_symlink() || !m.is_file() && !m.is_dir())
+    };
     let direct = |raw: &Raw| {
         let path = at(raw);
         let parents = path.ancestors().take_while(|p| *p != root);
@@ -282,17 +352,23 @@ pub(crate) fn run(root: &Path, ops: &[Op]) {
                 let file = File::options().append(true).open(at(p));
                 file.and_then(|mut f| f.write_all(text.as_bytes()))
             }
-            Op::Truncate(p) if direct(p) => File::options().write(true).open(at(p)).and_then(|f| f.set_len(2)),
+            Op::Truncate(p) if direct(p) => File::options()
+                .write(true)
+                .open(at(p))
+                .and_then(|f| f.set_len(2)),
             Op::Mkdir(p) => fs::create_dir(at(p)),
             Op::Rename(a, b) => fs::rename(at(a), at(b)),
             Op::Link(a, b) => fs::hard_link(at(a), at(b)),
             Op::Symlink(a, b) => symlink(OsStr::from_bytes(&a.0), at(b)),
-            Op::Chmod(p, mode) if direct(p) => fs::set_permissions(at(p), PermissionsExt::from_mode(*mode)),
+            Op::Chmod(p, mode) if direct(p) => {
+                fs::set_permissions(at(p), PermissionsExt::from_mode(*mode))
+            }
             Op::Chown(p, uid) => std::os::unix::fs::lchown(at(p), Some(*uid), Some(*uid)),
             Op::Remove(p) => fs::remove_file(at(p)),
             Op::RemoveAll(p) => fs::remove_dir_all(at(p)),
             Op::Xattr(p, value) if direct(p) => {
-                rustix::fs::setxattr(at(p), "user.test", value.as_bytes(), XattrFlags::empty()).map_err(Into::into)
+                rustix::fs::setxattr(at(p), "user.test", value.as_bytes(), XattrFlags::empty())
+                    .map_err(Into::into)
             }
             Op::Fifo(p) => {
                 let mode = rustix::fs::Mode::from_raw_mode(0o600);
@@ -310,7 +386,10 @@ pub(crate) fn path() -> impl Strategy<Value = Raw> {
 }
 
 pub(crate) fn ops(most: usize) -> impl Strategy<Value = Vec<Op>> {
-    let text = || prop::sample::select(vec!["", "one\n", "two\nlines\n", "three", "\0binary"]).prop_map(str::to_owned);
+    let text = || {
+        prop::sample::select(vec!["", "one\n", "two\nlines\n", "three", "\0binary"])
+            .prop_map(str::to_owned)
+    };
     let mode = prop::sample::select(vec![0o644u32, 0o600, 0o755, 0o4755, 0o444]);
     let op = prop_oneof![
         5 => (path(), text()).prop_map(|(p, t)| Op::Write(p, t)),

@@ -26,14 +26,19 @@ fn there_and_back(bench: &Bench, staged: &Staged, before: &Snapshot, shown: &Sna
     let stored = Staged::from_json(&staged.to_json()).unwrap();
     bench.commit(&stored).unwrap();
     let after = snapshot(&bench.real);
-    assert_eq!(after.clone().unless_same(before), shown.clone().unless_same(before));
+    assert_eq!(
+        after.clone().unless_same(before),
+        shown.clone().unless_same(before)
+    );
 
     let back = bench.undo(&[&staged.changeset], Later::Refuse).unwrap();
     assert_eq!(back.already, Vec::<std::path::PathBuf>::new());
     bench.commit(&back.staged).unwrap();
     assert_eq!(snapshot(&bench.real), *before);
 
-    let again = bench.undo(&[&back.staged.changeset], Later::Refuse).unwrap();
+    let again = bench
+        .undo(&[&back.staged.changeset], Later::Refuse)
+        .unwrap();
     bench.commit(&again.staged).unwrap();
     assert_eq!(snapshot(&bench.real), after);
 }
@@ -42,7 +47,7 @@ fn overlay_case(mount: Mount, first: &[Op], then: &[Op]) {
     let bench = Bench::new();
     run(&bench.real, first);
     let before = snapshot(&bench.real);
-    let shown = bench.in_overlay(mount, then);
+    let mut shown = bench.in_overlay(mount, then);
     let (books, indexed) = match mount {
         Mount::User => (Books::User, false),
         Mount::Root => (Books::Trusted, true),
@@ -50,33 +55,40 @@ fn overlay_case(mount: Mount, first: &[Op], then: &[Op]) {
     };
     let overlay = bench.overlay(books, indexed);
     let staged = capture_overlay(&[overlay], &bench.allowed(), &bench.blobs).unwrap();
+    if matches!(mount, Mount::User) {
+        // Without file handles the kernel makes inode numbers up, and two names of one
+        // file may show as two: the upper folder tells.
+        shown = shown.with_links_of(&staged);
+    }
     there_and_back(&bench, &staged, &before, &shown);
 }
 
 fn without_chown(ops: Vec<Op>) -> Vec<Op> {
-    ops.into_iter().filter(|op| !matches!(op, Op::Chown(..))).collect()
+    ops.into_iter()
+        .filter(|op| !matches!(op, Op::Chown(..)))
+        .collect()
 }
 
 proptest! {
     #![proptest_config(config(60))]
 
     #[test]
-    fn an_overlay_of_root_comes_back(first in ops(30), then in ops(20)) {
+    fn an_overlay_of_root_comes_back(first in ops(60), then in ops(40)) {
         overlay_case(Mount::Root, &first, &then);
     }
 
     #[test]
-    fn a_plain_overlay_comes_back(first in ops(30), then in ops(20)) {
+    fn a_plain_overlay_comes_back(first in ops(60), then in ops(40)) {
         overlay_case(Mount::Plain, &first, &then);
     }
 
     #[test]
-    fn an_overlay_of_a_user_comes_back(first in ops(30), then in ops(20)) {
+    fn an_overlay_of_a_user_comes_back(first in ops(60), then in ops(40)) {
         overlay_case(Mount::User, &without_chown(first), &without_chown(then));
     }
 
     #[test]
-    fn a_copy_comes_back(first in ops(30), then in ops(20)) {
+    fn a_copy_comes_back(first in ops(60), then in ops(40)) {
         let bench = Bench::new();
         run(&bench.real, &first);
         let before = snapshot(&bench.real);
