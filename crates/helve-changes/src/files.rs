@@ -300,6 +300,7 @@ impl Files {
             return Err(Errno::EXIST).at("link", path);
         }
         let (parent, name) = self.upper_parent(&place, path)?;
+        stage::uncover(&parent, &name).at("link", path)?;
         sys::symlinkat(target, &parent, name.as_os_str()).at("link", path)?;
         self.adopt(&place, &parent, &name, AtFlags::SYMLINK_NOFOLLOW)
             .at("link", path)

@@ -177,7 +177,7 @@ impl Files {
         path: &Path,
     ) -> Result<(), Error> {
         let (parent, name) = self.upper_parent(new, path)?;
-        let _ = sys::unlinkat(&parent, name.as_os_str(), AtFlags::empty());
+        uncover(&parent, &name).at("stage", path)?;
         match moved.kind {
             Thing::File(from, own) => {
                 let file = create(&parent, &name).at("stage", path)?;
@@ -210,7 +210,7 @@ impl Files {
             None => set(OPAQUE, b"y").at("rename", path)?,
         }
         let (to, to_name) = self.upper_parent(new, path)?;
-        let _ = sys::unlinkat(&to, to_name.as_os_str(), AtFlags::empty());
+        uncover(&to, &to_name).at("rename", path)?;
         let (from, from_name) = self.upper_parent(old, path)?;
         sys::renameat(&from, from_name.as_os_str(), &to, to_name.as_os_str()).at("rename", path)?;
         self.white_out(old, path)
@@ -230,6 +230,14 @@ pub(super) fn like(made: &Tree, lower: &Tree, rel: &Path) -> Result<(), Error> {
             set.at("stage", &made.path)
         }
         set => set.at("stage", &made.path),
+    }
+}
+
+/// Takes a whiteout away, to make room for something new.
+pub(super) fn uncover(parent: &OwnedFd, name: &OsStr) -> io::Result<()> {
+    match sys::unlinkat(parent, name, AtFlags::empty()) {
+        Err(Errno::NOENT) => Ok(()),
+        done => Ok(done?),
     }
 }
 
