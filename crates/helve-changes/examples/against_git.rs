@@ -27,24 +27,7 @@ fn main() -> Outcome<()> {
         .canonicalize()?
         .join(format!("helve-bench-{}", std::process::id()));
     let mut times: BTreeMap<&str, Vec<Duration>> = BTreeMap::new();
-    for round in 0..ROUNDS {
-        fs::create_dir_all(&base)?;
-        let measured = one_round(&base, round);
-        fs::remove_dir_all(&base)?;
-        for (name, time) in measured? {
-            times.entry(name).or_default().push(time);
-        }
-    }
-    for (name, mut times) in times {
-        times.sort();
-        let (least, median) = (times[0], times[times.len() / 2]);
-        println!("{name:<40} median {median:>10.1?}   least {least:>10.1?}");
-    }
-    Ok(())
-}
-
-fn one_round(base: &Path, round: usize) -> Outcome<Vec<(&'static str, Duration)>> {
-    let (tree, upper) = (base.join("tree"), base.join("upper"));
+    let tree = base.join("tree");
     build(&tree)?;
     git(&tree, &["init", "-q"])?;
     git(&tree, &["add", "-A"])?;
@@ -60,6 +43,26 @@ fn one_round(base: &Path, round: usize) -> Outcome<Vec<(&'static str, Duration)>
             "start",
         ],
     )?;
+    for round in 0..ROUNDS {
+        let measured = one_round(&base, round);
+        for folder in ["upper", "copy", "objects", "journal"] {
+            let _ = fs::remove_dir_all(base.join(folder));
+        }
+        for (name, time) in measured? {
+            times.entry(name).or_default().push(time);
+        }
+    }
+    fs::remove_dir_all(&base)?;
+    for (name, mut times) in times {
+        times.sort();
+        let (least, median) = (times[0], times[times.len() / 2]);
+        println!("{name:<40} median {median:>10.1?}   least {least:>10.1?}");
+    }
+    Ok(())
+}
+
+fn one_round(base: &Path, round: usize) -> Outcome<Vec<(&'static str, Duration)>> {
+    let (tree, upper) = (base.join("tree"), base.join("upper"));
     fs::create_dir(&upper)?;
     change(&upper, round)?;
     let mut out = Vec::new();
@@ -177,7 +180,9 @@ fn change(root: &Path, round: usize) -> Outcome<()> {
 }
 
 fn git(folder: &Path, args: &[&str]) -> Outcome<()> {
-    run_program("git", folder, args)
+    // No housekeeping in the background, which would go on into the next measurement.
+    let quiet = ["-c", "gc.auto=0", "-c", "maintenance.auto=false"];
+    run_program("git", folder, &[&quiet[..], args].concat())
 }
 
 fn run_program(name: &str, folder: &Path, args: &[&str]) -> Outcome<()> {

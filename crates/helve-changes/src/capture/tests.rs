@@ -101,4 +101,26 @@ proptest! {
         let staged = capture_copy(&[copied], &bench.allowed(), &bench.blobs).unwrap();
         there_and_back(&bench, &staged, &before, &shown);
     }
+
+    #[test]
+    fn the_view_comes_back(first in ops(60), then in ops(40)) {
+        let bench = Bench::new();
+        run(&bench.real, &first);
+        let before = snapshot(&bench.real);
+        // The same, on a copy, by the system itself.
+        let copy = bench.at("copy");
+        copy_tree(&bench.real, &copy).unwrap();
+        let files = bench.files();
+        for op in &then {
+            run_in_view(&files, &copy, op);
+        }
+        let staged = files.finish(&bench.allowed(), &bench.blobs).unwrap();
+        let shown = snapshot(&copy).contents();
+        assert_eq!(snapshot(&bench.real), before, "a view changes nothing");
+        bench.commit(&staged).unwrap();
+        assert_eq!(snapshot(&bench.real).contents(), shown);
+        let back = bench.undo(&[&staged.changeset], Later::Refuse).unwrap();
+        bench.commit(&back.staged).unwrap();
+        assert_eq!(snapshot(&bench.real), before);
+    }
 }

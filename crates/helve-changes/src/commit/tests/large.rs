@@ -35,7 +35,7 @@ fn a_large_file_is_never_held() {
 
 #[test]
 fn twenty_thousand_files_are_one_commit() {
-    let bench = Bench::new();
+    let bench = Bench::in_memory();
     let copy = bench.at("upper");
     for folder in 0..100 {
         for root in [&bench.real, &copy] {
