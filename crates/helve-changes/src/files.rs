@@ -279,13 +279,13 @@ impl Files {
             self.writable(from, Last::Kept)?,
             self.writable(to, Last::Kept)?,
         );
+        let moved = self.found(&old, from)?;
         if old == new {
             return Ok(());
         }
         if new.root == old.root && new.rel.starts_with(&old.rel) {
             return Err(Errno::INVAL).at("rename", from);
         }
-        let moved = self.found(&old, from)?;
         if let Some(seen) = self.seen(&new).at("rename", to)? {
             let why = match (moved.is_dir(), seen.folder.is_some()) {
                 (false, true) => Some(Errno::ISDIR),

@@ -280,16 +280,22 @@ impl Snapshot {
     /// change.
     pub(crate) fn unless_same(mut self, before: &Snapshot) -> Self {
         let old: BTreeMap<&Raw, &Exact> = before.0.iter().map(|(n, e)| (n, e)).collect();
+        let timeless = |e: &Exact| Exact {
+            mtime: None,
+            links: Vec::new(),
+            ..e.clone()
+        };
+        let same =
+            |name: &Raw, e: &Exact| old.get(name).is_some_and(|o| timeless(o) == timeless(e));
+        let unchanged: Vec<Raw> = self
+            .0
+            .iter()
+            .filter(|(n, e)| same(n, e))
+            .map(|(n, _)| n.clone())
+            .collect();
         for (name, exact) in &mut self.0 {
-            let timeless = |e: &Exact| Exact {
-                mtime: None,
-                links: Vec::new(),
-                ..e.clone()
-            };
-            if old
-                .get(name)
-                .is_some_and(|old| timeless(old) == timeless(exact))
-            {
+            // Who is linked to a file that stays has that file's time.
+            if unchanged.contains(name) || exact.links.iter().any(|l| unchanged.contains(l)) {
                 exact.mtime = None;
             }
         }
@@ -409,7 +415,11 @@ pub(crate) fn run_in_view(files: &Files, copy: &Path, op: &Op) {
             .skip(1)
             .take_while(|p| *p != copy)
             .any(|p| !plain(p) && p.symlink_metadata().is_ok());
-        if odd || strict && full.symlink_metadata().is_ok() && !plain(&full) {
+        // A write in the view gives a name its own file, as an overlay without index does.
+        let linked = full
+            .symlink_metadata()
+            .is_ok_and(|m| m.is_file() && m.nlink() > 1);
+        if odd || strict && linked || strict && full.symlink_metadata().is_ok() && !plain(&full) {
             return;
         }
     }

@@ -70,7 +70,7 @@ fn without_chown(ops: Vec<Op>) -> Vec<Op> {
 }
 
 proptest! {
-    #![proptest_config(config(60))]
+    #![proptest_config(config(40))]
 
     #[test]
     fn an_overlay_of_root_comes_back(first in ops(60), then in ops(40)) {
@@ -105,7 +105,8 @@ proptest! {
     #[test]
     fn the_view_comes_back(first in ops(60), then in ops(40)) {
         let bench = Bench::new();
-        run(&bench.real, &first);
+        // What is new in a folder belongs to the folder's owner, unlike the system's way.
+        run(&bench.real, &without_chown(first));
         let before = snapshot(&bench.real);
         // The same, on a copy, by the system itself.
         let copy = bench.at("copy");
