@@ -219,8 +219,8 @@ impl Out {
                         b""
                     }
                 };
-                let from = if before.is_absent() { null } else { a };
-                let to = if after.is_absent() { null } else { b };
+                let from = if mode(before).is_none() { null } else { a };
+                let to = if mode(after).is_none() { null } else { b };
                 self.line(&[b"--- ", from, end(from)]);
                 self.line(&[b"+++ ", to, end(to)]);
                 for hunk in hunks {
