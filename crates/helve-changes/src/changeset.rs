@@ -7,7 +7,7 @@
 mod tests;
 
 use std::collections::{HashMap, HashSet};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use helve_core::audit::Hash;
 use serde::{Deserialize, Serialize};
@@ -127,7 +127,9 @@ impl Changeset {
             serde_json::from_slice(manifest).map_err(|e| Error::Manifest(e.to_string()))?;
         let sorted = read.changes.is_sorted_by(|a, b| a.path < b.path);
         let clean = |p: &PathBuf| {
-            p.is_absolute() && p.components().collect::<PathBuf>().as_os_str() == p.as_os_str()
+            let plain = |c| matches!(c, Component::RootDir | Component::Normal(_));
+            let spelled = p.components().collect::<PathBuf>();
+            p.is_absolute() && p.components().all(plain) && spelled.as_os_str() == p.as_os_str()
         };
         let rooted = read
             .changes

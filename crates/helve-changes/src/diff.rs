@@ -9,6 +9,7 @@ mod lines;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashSet;
 use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -88,13 +89,15 @@ fn render(staged: &Staged, blobs: &Blobs, limits: &Limits, form: Form) -> Result
         form,
         budget: Budget::new(limits),
     };
+    let given_up: HashSet<&Path> = staged
+        .changeset
+        .changes
+        .iter()
+        .filter_map(|c| c.renamed_from.as_deref())
+        .collect();
     for change in &staged.changeset.changes {
         // The new name tells of both.
-        let renamed = |c: &&Change| c.renamed_from.as_ref() == Some(&change.path);
-        if change.kind() == Kind::Deleted
-            && staged.changeset.changes.iter().any(|c| renamed(&c))
-            && !change.before.is_dir()
-        {
+        if given_up.contains(change.path.as_path()) && !change.before.is_dir() {
             continue;
         }
         out.change(staged, blobs, change)?;
@@ -216,8 +219,8 @@ impl Out {
                         b""
                     }
                 };
-                let from = if before.is_absent() { null } else { a };
-                let to = if after.is_absent() { null } else { b };
+                let from = if mode(before).is_none() { null } else { a };
+                let to = if mode(after).is_none() { null } else { b };
                 self.line(&[b"--- ", from, end(from)]);
                 self.line(&[b"+++ ", to, end(to)]);
                 for hunk in hunks {

@@ -16,9 +16,11 @@ mod tests;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read, Write};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
 
-use rustix::fs::{self as sys, AtFlags, FileType};
+use rustix::fs::{self as sys, FileType};
 use rustix::io::Errno;
 
 use crate::blobs::Blobs;
@@ -51,6 +53,9 @@ pub enum Access {
 #[derive(Debug)]
 pub struct Files {
     roots: Vec<Open>,
+    /// Where new files are written before they take their place in the stage.
+    aside: Tree,
+    next: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -116,7 +121,13 @@ impl Files {
                 access: root.access,
             });
         }
-        Ok(Self { roots: open })
+        let aside = stage.join("aside");
+        std::fs::create_dir_all(&aside).at("make the folder", &aside)?;
+        Ok(Self {
+            roots: open,
+            aside: Tree::open(&aside).at("open", &aside)?,
+            next: AtomicU64::new(0),
+        })
     }
 
     /// The changes so far, as a changeset. Its new contents stay in the stage.
@@ -268,13 +279,13 @@ impl Files {
             self.writable(from, Last::Kept)?,
             self.writable(to, Last::Kept)?,
         );
+        let moved = self.found(&old, from)?;
         if old == new {
             return Ok(());
         }
         if new.root == old.root && new.rel.starts_with(&old.rel) {
             return Err(Errno::INVAL).at("rename", from);
         }
-        let moved = self.found(&old, from)?;
         if let Some(seen) = self.seen(&new).at("rename", to)? {
             let why = match (moved.is_dir(), seen.folder.is_some()) {
                 (false, true) => Some(Errno::ISDIR),
@@ -300,9 +311,9 @@ impl Files {
             return Err(Errno::EXIST).at("link", path);
         }
         let (parent, name) = self.upper_parent(&place, path)?;
+        stage::uncover(&parent, &name).at("link", path)?;
         sys::symlinkat(target, &parent, name.as_os_str()).at("link", path)?;
-        self.adopt(&place, &parent, &name, AtFlags::SYMLINK_NOFOLLOW)
-            .at("link", path)
+        stage::adopt(&parent, parent.as_fd(), &name).at("link", path)
     }
 
     /// Sets the permission bits of a file or a folder.

@@ -33,7 +33,16 @@ impl Bench {
     }
 
     pub(crate) fn with_quota(quota: Option<u64>) -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        Self::within(&std::env::temp_dir(), quota)
+    }
+
+    /// In memory: where many files are written, and a disk would be measured.
+    pub(crate) fn in_memory() -> Self {
+        Self::within(Path::new("/dev/shm"), None)
+    }
+
+    fn within(folder: &Path, quota: Option<u64>) -> Self {
+        let dir = tempfile::tempdir_in(folder).unwrap();
         let base = dir.path().canonicalize().unwrap();
         for name in ["real", "upper", "work", "merged", "stage"] {
             fs::create_dir(base.join(name)).unwrap();
@@ -271,17 +280,50 @@ impl Snapshot {
     /// change.
     pub(crate) fn unless_same(mut self, before: &Snapshot) -> Self {
         let old: BTreeMap<&Raw, &Exact> = before.0.iter().map(|(n, e)| (n, e)).collect();
+        let timeless = |e: &Exact| Exact {
+            mtime: None,
+            links: Vec::new(),
+            ..e.clone()
+        };
+        let same =
+            |name: &Raw, e: &Exact| old.get(name).is_some_and(|o| timeless(o) == timeless(e));
+        let unchanged: Vec<Raw> = self
+            .0
+            .iter()
+            .filter(|(n, e)| same(n, e))
+            .map(|(n, _)| n.clone())
+            .collect();
         for (name, exact) in &mut self.0 {
-            let timeless = |e: &Exact| Exact {
-                mtime: None,
-                links: Vec::new(),
-                ..e.clone()
-            };
-            if old
-                .get(name)
-                .is_some_and(|old| timeless(old) == timeless(exact))
-            {
+            // Who is linked to a file that stays has that file's time.
+            if unchanged.contains(name) || exact.links.iter().any(|l| unchanged.contains(l)) {
                 exact.mtime = None;
+            }
+        }
+        self
+    }
+}
+
+impl Snapshot {
+    /// The links as a changeset has them, where it has any.
+    pub(crate) fn with_links_of(mut self, staged: &Staged) -> Self {
+        let root = &staged.changeset.roots[0];
+        let raw = |p: &Path| {
+            Raw(p
+                .strip_prefix(root)
+                .unwrap()
+                .as_os_str()
+                .as_bytes()
+                .to_vec())
+        };
+        for change in &staged.changeset.changes {
+            let links: Vec<Raw> = change.after.links().iter().map(|p| raw(p)).collect();
+            let names = if links.is_empty() {
+                vec![raw(&change.path)]
+            } else {
+                links.clone()
+            };
+            for (_, exact) in self.0.iter_mut().filter(|(name, _)| names.contains(name)) {
+                exact.links.clone_from(&links);
             }
         }
         self
@@ -349,6 +391,125 @@ pub(crate) fn run(root: &Path, ops: &[Op]) {
             }
             _ => Ok(()),
         };
+    }
+}
+
+/// Does one thing in a view, and the same in a copy if the view did it. What the view
+/// has no word for is left out.
+pub(crate) fn run_in_view(files: &Files, copy: &Path, op: &Op) {
+    let name = |raw: &Raw| PathBuf::from(OsStr::from_bytes(&raw.0));
+    let at = |raw: &Raw| copy.join(name(raw));
+    // Through a symlink the copy would lead elsewhere than the view.
+    let paths: Vec<&Raw> = match op {
+        Op::Rename(a, b) => vec![a, b],
+        Op::Symlink(_, p) | Op::Write(p, _) | Op::Append(p, _) | Op::Chmod(p, _) => vec![p],
+        Op::Mkdir(p) | Op::Remove(p) | Op::RemoveAll(p) => vec![p],
+        _ => return,
+    };
+    for path in paths {
+        let plain = |p: &Path| fs::symlink_metadata(p).is_ok_and(|m| m.is_dir() || m.is_file());
+        let full = at(path);
+        let strict = !matches!(op, Op::Remove(_) | Op::Rename(..) | Op::Symlink(..));
+        let odd = full
+            .ancestors()
+            .skip(1)
+            .take_while(|p| *p != copy)
+            .any(|p| !plain(p) && p.symlink_metadata().is_ok());
+        // A write in the view gives a name its own file, as an overlay without index does.
+        let linked = full
+            .symlink_metadata()
+            .is_ok_and(|m| m.is_file() && m.nlink() > 1);
+        if odd || strict && linked || strict && full.symlink_metadata().is_ok() && !plain(&full) {
+            return;
+        }
+    }
+    match op {
+        Op::Write(p, text) => {
+            let wrote = files.write(&name(p), text.as_bytes());
+            assert_eq!(
+                wrote.is_ok(),
+                fs::write(at(p), text).is_ok(),
+                "{op:?} {wrote:?}"
+            );
+        }
+        Op::Append(p, text) => {
+            let wrote = files.append(&name(p), text.as_bytes());
+            let file = File::options().append(true).create(true).open(at(p));
+            assert_eq!(
+                wrote.is_ok(),
+                file.and_then(|mut f| f.write_all(text.as_bytes())).is_ok(),
+                "{op:?} {wrote:?}"
+            );
+        }
+        Op::Mkdir(p) => {
+            let made = files.create_dir_all(&name(p));
+            assert_eq!(
+                made.is_ok(),
+                fs::create_dir_all(at(p)).is_ok(),
+                "{op:?} {made:?}"
+            );
+        }
+        Op::Chmod(p, mode) => {
+            let set = files.set_mode(&name(p), *mode);
+            let theirs = fs::set_permissions(at(p), PermissionsExt::from_mode(*mode));
+            assert_eq!(set.is_ok(), theirs.is_ok(), "{op:?} {set:?}");
+        }
+        Op::Symlink(target, p) => {
+            let made = files.symlink(&name(target), &name(p));
+            let theirs = symlink(name(target), at(p));
+            assert_eq!(made.is_ok(), theirs.is_ok(), "{op:?} {made:?}");
+        }
+        Op::Remove(p) => {
+            let folder = at(p).is_dir() && !at(p).is_symlink();
+            let gone = files.remove(&name(p));
+            let theirs = if folder {
+                fs::remove_dir(at(p))
+            } else {
+                fs::remove_file(at(p))
+            };
+            assert_eq!(gone.is_ok(), theirs.is_ok(), "{op:?} {gone:?}");
+        }
+        Op::RemoveAll(p) => {
+            let gone = files.remove_dir_all(&name(p));
+            assert_eq!(
+                gone.is_ok(),
+                fs::remove_dir_all(at(p)).is_ok(),
+                "{op:?} {gone:?}"
+            );
+        }
+        Op::Rename(a, b) => {
+            // A pipe is not moved, nor are links of a file kept: both are the view's limits.
+            let odd = at(a)
+                .symlink_metadata()
+                .is_ok_and(|m| !m.is_dir() && !m.is_file() && !m.is_symlink());
+            let linked = |p: &Raw| {
+                at(p)
+                    .symlink_metadata()
+                    .is_ok_and(|m| m.is_file() && m.nlink() > 1)
+            };
+            if odd || linked(a) || linked(b) {
+                return;
+            }
+            let moved = files.rename(&name(a), &name(b));
+            assert_eq!(
+                moved.is_ok(),
+                fs::rename(at(a), at(b)).is_ok(),
+                "{op:?} {moved:?}"
+            );
+        }
+        _ => {}
+    }
+}
+
+impl Snapshot {
+    /// Kinds, contents, modes and owners: what a view and a copy have in common.
+    pub(crate) fn contents(mut self) -> Self {
+        for (_, exact) in &mut self.0 {
+            exact.mtime = None;
+            exact.links.clear();
+            exact.xattrs.clear();
+        }
+        self
     }
 }
 

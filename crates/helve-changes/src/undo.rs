@@ -251,11 +251,10 @@ impl Plan<'_> {
         changes.retain(|c| !stay.contains(&c.path));
         self.kept = stay.into_iter().collect();
 
-        let mut made: Vec<Change> = Vec::new();
+        let mut made: BTreeMap<PathBuf, Change> = BTreeMap::new();
         for change in changes.iter().filter(|c| !c.after.is_absent()) {
             for parent in change.path.ancestors().skip(1) {
-                let planned = changes.iter().chain(&made);
-                if let Some(planned) = find(planned, parent) {
+                if let Some(planned) = find(changes, parent).or_else(|| made.get(parent)) {
                     match planned.after.is_dir() {
                         true => continue,
                         false => self.refuse(&change.path, Why::NoFolder),
@@ -267,7 +266,9 @@ impl Plan<'_> {
                 };
                 match tree.look(rel).at("read", parent)?.map(|f| f.kind) {
                     Some(Thing::Dir(..)) => break,
-                    None if self.later == Later::Replace => made.push(folder(parent)),
+                    None if self.later == Later::Replace => {
+                        made.insert(parent.to_owned(), folder(parent));
+                    }
                     _ => {
                         self.refuse(&change.path, Why::NoFolder);
                         break;
@@ -275,7 +276,7 @@ impl Plan<'_> {
                 }
             }
         }
-        changes.extend(made);
+        changes.extend(made.into_values());
         changes.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(())
     }
@@ -299,7 +300,7 @@ impl Plan<'_> {
         let names = tree.names(rel).at("read", &change.path)?;
         Ok(names.iter().any(|name| {
             let path = change.path.join(name);
-            let goes = find(changes.iter(), &path).is_some_and(|c| c.after.is_absent());
+            let goes = find(changes, &path).is_some_and(|c| c.after.is_absent());
             // What is in conflict is named for itself.
             let named = self.later == Later::Refuse
                 && wanted.get(&path).is_some_and(|c| c.after.is_absent());
@@ -336,8 +337,12 @@ impl Plan<'_> {
     }
 }
 
-fn find<'c>(mut changes: impl Iterator<Item = &'c Change>, path: &Path) -> Option<&'c Change> {
-    changes.find(|c| c.path == path)
+/// The change of a path, in a sorted list.
+fn find<'c>(changes: &'c [Change], path: &Path) -> Option<&'c Change> {
+    let at = changes
+        .binary_search_by(|c| c.path.as_path().cmp(path))
+        .ok()?;
+    Some(&changes[at])
 }
 
 /// A folder that has to be made so that something can be restored into it.

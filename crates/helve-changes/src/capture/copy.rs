@@ -6,7 +6,7 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use std::collections::HashMap;
@@ -155,7 +155,7 @@ impl Copy<'_> {
 }
 
 /// A new file of that name; never one that is there.
-pub(crate) fn create(folder: &OwnedFd, name: &OsStr) -> io::Result<File> {
+pub(crate) fn create(folder: impl AsFd, name: &OsStr) -> io::Result<File> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
     Ok(File::from(sys::openat(
         folder,

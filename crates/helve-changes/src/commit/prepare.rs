@@ -75,8 +75,12 @@ impl Work<'_> {
             prepared.names.insert(path, name);
             prepared.moved.extend(moved);
         }
+        let touched: HashMap<&Path, usize> = ops
+            .iter()
+            .map(|op| (op.change.path.as_path(), op.root))
+            .collect();
         for (at, op) in linked {
-            if !self.link(op, at, ops, &prepared)? {
+            if !self.link(op, at, &touched, &prepared)? {
                 let source = sources.get(op.change.path.as_path()).copied();
                 let moved = self.make(op, at, &prepared.folders[&op.root], source)?;
                 prepared.moved.extend(moved);
@@ -104,7 +108,7 @@ impl Work<'_> {
         &self,
         op: &Op<'_>,
         at: usize,
-        ops: &[Op<'_>],
+        touched: &HashMap<&Path, usize>,
         prepared: &Prepared,
     ) -> Result<bool, Error> {
         let (path, folder) = (&op.change.path, &prepared.folders[&op.root]);
@@ -113,10 +117,7 @@ impl Work<'_> {
             let Some(ready) = prepared.names.get(other) else {
                 continue;
             };
-            let same_root = ops
-                .iter()
-                .any(|o| o.change.path == *other && o.root == op.root);
-            if same_root {
+            if touched.get(other.as_path()) == Some(&op.root) {
                 let linked = step(self.probe, "link", || {
                     Ok(sys::linkat(folder, ready, folder, &name, AtFlags::empty())?)
                 });
@@ -125,7 +126,7 @@ impl Work<'_> {
             }
         }
         for other in op.to.links() {
-            let touched = ops.iter().any(|o| o.change.path == *other);
+            let touched = touched.contains_key(other.as_path());
             let beneath = self
                 .trees
                 .iter()

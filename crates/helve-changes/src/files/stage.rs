@@ -2,9 +2,10 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io;
-use std::os::fd::OwnedFd;
+use std::io::{self, Seek};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
+use std::sync::atomic::Ordering;
 
 use rustix::fs::{self as sys, AtFlags, FileType, Gid, Mode, OFlags, Uid, XattrFlags};
 use rustix::io::Errno;
@@ -78,49 +79,39 @@ impl Files {
             Some(_) => Some(self.found(place, path)?.kind),
             None => None,
         };
+        match &there {
+            Some(Thing::Dir(..)) => return Err(Errno::ISDIR).at("write", path),
+            Some(Thing::File(..)) | None => {}
+            Some(_) => return Err(special(path)),
+        }
         let (parent, name) = self.upper_parent(place, path)?;
-        let aside = OsString::from(".helve-new");
-        let _ = sys::unlinkat(&parent, aside.as_os_str(), AtFlags::empty());
-        let file = create(&parent, &aside).at("stage", path)?;
+        let (aside, mut file) = self.aside().at("stage", path)?;
         if let Some(old) = old {
             content(old, &file).at("stage", path)?;
         }
         match there {
             Some(Thing::File(_, own)) => meta::set(&file, &own, &Meta::none()).at("stage", path)?,
-            Some(Thing::Dir(..)) => return Err(Errno::ISDIR).at("write", path),
-            Some(_) => return Err(special(path)),
-            None => {
+            _ => {
                 sys::fchmod(&file, Mode::from_raw_mode(0o644)).at("stage", path)?;
-                self.adopt(place, &parent, &aside, AtFlags::empty())
-                    .at("stage", path)?;
+                adopt(&parent, self.aside.fd(), &aside).at("stage", path)?;
             }
         }
-        sys::renameat(&parent, aside.as_os_str(), &parent, name.as_os_str()).at("stage", path)?;
-        use std::io::Seek;
-        let mut file = file;
+        let (from, to) = (aside.as_os_str(), name.as_os_str());
+        sys::renameat(self.aside.fd(), from, &parent, to).at("stage", path)?;
         file.seek(io::SeekFrom::End(0)).at("stage", path)?;
         Ok(file)
     }
 
-    /// Gives something new the owner of the folder that it is in: what root writes for
-    /// somebody should be theirs.
-    pub(super) fn adopt(
-        &self,
-        place: &Place,
-        parent: &OwnedFd,
-        name: &OsStr,
-        flags: AtFlags,
-    ) -> io::Result<()> {
-        let _ = place;
-        if !rustix::process::geteuid().is_root() {
-            return Ok(());
+    /// A new file that nobody sees yet.
+    fn aside(&self) -> io::Result<(OsString, File)> {
+        loop {
+            let next = self.next.fetch_add(1, Ordering::Relaxed);
+            let name = OsString::from(format!("{}-{next}", std::process::id()));
+            match create(self.aside.fd(), &name) {
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+                file => return Ok((name, file?)),
+            }
         }
-        let own = sys::fstat(parent)?;
-        let (uid, gid) = (
-            Some(Uid::from_raw(own.st_uid)),
-            Some(Gid::from_raw(own.st_gid)),
-        );
-        Ok(sys::chownat(parent, name, uid, gid, flags)?)
     }
 
     pub(super) fn make_dir(&self, place: &Place, path: &Path) -> Result<(), Error> {
@@ -129,8 +120,7 @@ impl Files {
         let mode = Mode::from_raw_mode(0o755);
         sys::mkdirat(&parent, name.as_os_str(), mode).at("stage", path)?;
         sys::chmodat(&parent, name.as_os_str(), mode, AtFlags::empty()).at("stage", path)?;
-        self.adopt(place, &parent, &name, AtFlags::empty())
-            .at("stage", path)?;
+        adopt(&parent, parent.as_fd(), &name).at("stage", path)?;
         if hidden {
             let fd = self.roots[place.root]
                 .upper
@@ -177,7 +167,7 @@ impl Files {
         path: &Path,
     ) -> Result<(), Error> {
         let (parent, name) = self.upper_parent(new, path)?;
-        let _ = sys::unlinkat(&parent, name.as_os_str(), AtFlags::empty());
+        uncover(&parent, &name).at("stage", path)?;
         match moved.kind {
             Thing::File(from, own) => {
                 let file = create(&parent, &name).at("stage", path)?;
@@ -210,7 +200,7 @@ impl Files {
             None => set(OPAQUE, b"y").at("rename", path)?,
         }
         let (to, to_name) = self.upper_parent(new, path)?;
-        let _ = sys::unlinkat(&to, to_name.as_os_str(), AtFlags::empty());
+        uncover(&to, &to_name).at("rename", path)?;
         let (from, from_name) = self.upper_parent(old, path)?;
         sys::renameat(&from, from_name.as_os_str(), &to, to_name.as_os_str()).at("rename", path)?;
         self.white_out(old, path)
@@ -230,6 +220,26 @@ pub(super) fn like(made: &Tree, lower: &Tree, rel: &Path) -> Result<(), Error> {
             set.at("stage", &made.path)
         }
         set => set.at("stage", &made.path),
+    }
+}
+
+/// Gives something new the owner of the folder that it will be in: what root writes for
+/// somebody should be theirs.
+pub(super) fn adopt(like: &OwnedFd, folder: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
+    if !rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    let own = sys::fstat(like)?;
+    let (uid, gid) = (Uid::from_raw(own.st_uid), Gid::from_raw(own.st_gid));
+    let kept = AtFlags::SYMLINK_NOFOLLOW;
+    Ok(sys::chownat(folder, name, Some(uid), Some(gid), kept)?)
+}
+
+/// Takes a whiteout away, to make room for something new.
+pub(super) fn uncover(parent: &OwnedFd, name: &OsStr) -> io::Result<()> {
+    match sys::unlinkat(parent, name, AtFlags::empty()) {
+        Err(Errno::NOENT) => Ok(()),
+        done => Ok(done?),
     }
 }
 
