@@ -3,6 +3,7 @@
 pub(crate) mod approvals;
 pub(crate) mod audit;
 pub(crate) mod catalog;
+pub(crate) mod changes;
 pub(crate) mod meta;
 pub(crate) mod runs;
 pub(crate) mod tokens;

@@ -269,6 +269,15 @@ impl Body {
         }
     }
 
+    /// A field that is true or false; null and absent are false.
+    pub(crate) fn flag(&self, name: &str) -> Result<bool, Problem> {
+        match self.0.get(name) {
+            None | Some(Value::Null) => Ok(false),
+            Some(Value::Bool(flag)) => Ok(*flag),
+            Some(_) => Err(Problem::invalid(format!("`{name}` must be true or false"))),
+        }
+    }
+
     /// A text of at most so many characters, none of which controls anything.
     pub(crate) fn line(&self, name: &str, most: usize) -> Result<Option<String>, Problem> {
         let text = self.text(name)?;

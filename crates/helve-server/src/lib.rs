@@ -13,6 +13,7 @@ mod input;
 mod metrics;
 mod openapi;
 mod page;
+mod paths;
 mod problem;
 mod rate;
 mod routes;
@@ -24,7 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use helve_kernel::{Answer, Call, Kernel, Principal};
+use helve_kernel::{Answer, Call, Keeping, Kernel, Principal};
 use tokio_util::sync::CancellationToken;
 
 use metrics::Metrics;
@@ -45,6 +46,8 @@ pub struct Settings {
     pub rate: u32,
     /// How many it may make at once.
     pub burst: u32,
+    /// For how long what was there before a run is kept.
+    pub keeping: Keeping,
     /// How often a stream with nothing to tell shows that it is still there.
     pub keep_alive: Duration,
 }
@@ -56,6 +59,7 @@ impl Default for Settings {
             body_limit: 1024 * 1024,
             rate: 200,
             burst: 400,
+            keeping: Keeping::default(),
             keep_alive: Duration::from_secs(15),
         }
     }

@@ -160,6 +160,11 @@ fn given(status: u16, schema: &str) -> Value {
         "Html" => json!({"text/html": {"schema": reference("Text")}}),
         "Lines" => json!({"application/x-ndjson": {"schema": reference("Text")}}),
         "File" => json!({"application/octet-stream": {}}),
+        "Diff" => json!({
+            "application/json": {"schema": reference("Diff")},
+            "text/plain": {"schema": reference("Text")},
+            "text/x-diff": {"schema": reference("Text")},
+        }),
         "Logs" => json!({
             "text/event-stream": {"schema": reference("LogEvent")},
             "application/json": {"schema": reference("Logs")},
@@ -182,6 +187,8 @@ fn links(schema: &str) -> Map<String, Value> {
             ("get_run", "/meta/run_id"),
             ("run_logs", "/meta/run_id"),
             ("cancel_run", "/meta/run_id"),
+            ("run_diff", "/meta/run_id"),
+            ("undo_run", "/meta/run_id"),
             ("get_approval", "/meta/approval_id"),
             ("approve", "/meta/approval_id"),
             ("deny", "/meta/approval_id"),

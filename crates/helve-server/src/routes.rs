@@ -9,7 +9,7 @@ use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{MethodRouter, delete, get, patch, post, put};
 use helve_kernel::Permission;
 
-use crate::api::{approvals, audit, catalog, meta, runs, tokens, tools};
+use crate::api::{approvals, audit, catalog, changes, meta, runs, tokens, tools};
 use crate::problem::{Problem, crashed, shown};
 use crate::{Hub, guard};
 
@@ -78,7 +78,7 @@ macro_rules! routes {
 
 use Access::{Needs, Open};
 use Permission::{
-    ApprovalDecide, AuditRead, RunRead, TokenManage, ToolExecute, ToolRead, ToolRegister,
+    ApprovalDecide, AuditRead, RunRead, RunUndo, TokenManage, ToolExecute, ToolRead, ToolRegister,
 };
 
 routes! {
@@ -131,6 +131,23 @@ routes! {
         [] None => &[(200, "File")], &[404], runs::artifact;
     post "/runs/{id}/cancel" cancel_run Needs(ToolExecute), "Calls a run off."
         [] None => &[(202, "Cancelled")], &[404, 409, 503], runs::cancel;
+    get "/runs/{id}/diff" run_diff Needs(RunRead), "What a run changed, or would change: as JSON, as text for people, or as a patch."
+        [parameter("format", "DiffFormat", "In which form; counts for more than `Accept`.")]
+        None => &[(200, "Diff")], &[400, 404], changes::diff;
+    post "/runs/{id}/undo" undo_run Needs(RunUndo), "Takes back what a run changed, as a run of its own: all of it, or nothing."
+        [] Some("UndoRun") => &[(200, "Answer")], &[400, 404, 409, 413, 415, 422, 503], changes::undo_run;
+    post "/runs/{id}/pin" pin_run Needs(RunUndo), "Keeps what was there before a run for as long as this holds."
+        [] None => &[(200, "Pinned")], &[404, 409, 503], changes::pin;
+    post "/runs/{id}/unpin" unpin_run Needs(RunUndo), "Lets what was there before a run go when its time is over."
+        [] None => &[(200, "Pinned")], &[404, 409, 503], changes::unpin;
+    post "/undo" undo Needs(RunUndo), "Takes back what several runs changed: those that are named, or one and all since."
+        [] Some("Undo") => &[(200, "Answer")], &[400, 404, 409, 413, 415, 422, 503], changes::undo;
+    get "/changes" list_changes Needs(RunRead), "Which paths were changed by which runs, the last first: one's own, or with `audit:read` all."
+        [LIMIT, parameter("cursor", "ChangesCursor", "Where the last page ended."),
+         parameter("path", "Text", "Only this path and what is beneath it; from the workspace, or absolute.")]
+        None => &[(200, "Changes")], &[400], changes::list;
+    post "/changes/collect" collect_changes Needs(RunUndo), "Lets go of what was there before, as far as it need not be kept. For people."
+        [] Some("Nothing") => &[(200, "Collected")], &[400, 409, 413, 415, 422, 503], changes::collect;
     get "/approvals" list_approvals Needs(RunRead), "Approvals, newest first."
         [LIMIT, parameter("cursor", "ApprovalId", "Where the last page ended."),
          parameter("state", "ApprovalState", "Only those in this state.")]

@@ -1,5 +1,7 @@
 //! The shapes of requests and answers, as JSON Schema.
 
+mod changes;
+
 use helve_core::dialect::DIALECTS;
 use helve_kernel::{ApprovalState, Permission, RunState};
 use serde_json::{Map, Value, json};
@@ -11,7 +13,7 @@ const RISKS: [&str; 4] = ["read", "exec_low", "exec_high", "write"];
 
 /// Whether a body of this schema must be there.
 pub(crate) fn needed(schema: &str) -> bool {
-    !matches!(schema, "Reason" | "ToolCall")
+    !matches!(schema, "Reason" | "ToolCall" | "UndoRun" | "Nothing")
 }
 
 fn words<'w>(words: impl Iterator<Item = &'w str>) -> Value {
@@ -116,7 +118,8 @@ fn any_object() -> Value {
 /// All schemas, by name.
 pub(crate) fn all() -> Map<String, Value> {
     let mut all = Map::new();
-    for (name, schema) in simple().into_iter().chain(bodies()).chain(answers()) {
+    let bodies = bodies().into_iter().chain(changes::bodies());
+    for (name, schema) in simple().into_iter().chain(bodies).chain(answers()) {
         all.insert(name.to_owned(), schema);
     }
     all
@@ -171,6 +174,10 @@ fn bodies() -> Vec<(&'static str, Value)> {
         ("wait?", maybe_words(&["nothing", "run", "decision"])),
         ("agent_id?", maybe_line(128)),
         ("context?", maybe("object")),
+        (
+            "dry_run?",
+            json!({"type": ["boolean", "null"], "description": "Only to see what it would change."}),
+        ),
     ];
     let both = json!({"required": ["args", "arguments"]});
     let mut call_of = object(&call);
@@ -279,6 +286,7 @@ fn semver() -> Value {
 fn answers() -> Vec<(&'static str, Value)> {
     let mut all = registry();
     all.extend(runs());
+    all.extend(changes::answers());
     all.extend(governance());
     all
 }
@@ -389,6 +397,9 @@ fn runs() -> Vec<(&'static str, Value)> {
         ("attempts?", json!({"type": "integer"})),
         ("exit_code?", json!({"type": "integer"})),
         ("artifacts?", json!({"type": "array", "items": artifact})),
+        ("changes?", reference("Summary")),
+        ("dry_run?", json!({"type": "boolean"})),
+        ("diff?", text()),
     ]);
     // A tool that was upgraded may have answered with more.
     meta["additionalProperties"] = true.into();
@@ -419,6 +430,7 @@ fn runs() -> Vec<(&'static str, Value)> {
         "answer",
         json!({"anyOf": [reference("Answer"), {"type": "null"}]}),
     ));
+    whole.push(("changes", changes::of_run()));
     let chunk = object(&[
         ("seq", json!({"type": "integer"})),
         ("stream", words(["stdout", "stderr"].into_iter())),
@@ -443,7 +455,9 @@ fn runs() -> Vec<(&'static str, Value)> {
 
 /// One server-sent event; `data` is JSON, that of a chunk in `stdout` and `stderr`.
 fn log_event() -> Value {
-    let names = ["stdout", "stderr", "end", "so_far", "revoked", "error"];
+    let names = [
+        "stdout", "stderr", "staged", "end", "so_far", "revoked", "error",
+    ];
     object(&[
         ("event", words(names.into_iter())),
         ("data", text()),
@@ -477,6 +491,11 @@ fn governance() -> Vec<(&'static str, Value)> {
             "notice",
             object(&[("state", text()), ("why", maybe("string"))]),
         ),
+        (
+            "changes",
+            json!({"anyOf": [reference("Summary"), {"type": "null"}]}),
+        ),
+        ("diff", maybe("string")),
     ]);
     let entry = object(&[
         ("seq", json!({"type": "integer"})),

@@ -8,7 +8,9 @@ use std::time::Duration;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::stream;
-use helve_kernel::{At, Change, Chunk, Principal, RunId, Store, StoreError, Stream};
+use helve_kernel::{
+    ApprovalId, At, Change, Chunk, Principal, RunId, RunState, Store, StoreError, Stream,
+};
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
@@ -38,6 +40,7 @@ pub(crate) fn logs(
         most,
         waiting: VecDeque::new(),
         text: None,
+        told: false,
         done: false,
     };
     let events = stream::unfold(watch, |mut watch| async move {
@@ -60,6 +63,8 @@ struct Watch {
     most: Option<usize>,
     waiting: VecDeque<Event>,
     text: Option<Text>,
+    /// Whether it was told that people decide about what the run would change.
+    told: bool,
     done: bool,
 }
 
@@ -98,6 +103,12 @@ impl Watch {
                 let name = if over && !many { "end" } else { "so_far" };
                 let end = json!({"state": run.state.as_str(), "exit_code": run.exit_code});
                 self.waiting.push_back(event(name, &end));
+            } else if !many && !self.told && run.state == RunState::Staged {
+                // It goes on: whoever waits for people sees the end, others know enough.
+                self.told = true;
+                let approval = run.approval.as_ref().map(ApprovalId::as_str);
+                let held = json!({"state": run.state.as_str(), "approval_id": approval});
+                self.waiting.push_back(event("staged", &held));
             } else if !many && self.waiting.is_empty() {
                 self.wait(end).await;
             }
@@ -147,6 +158,8 @@ impl Watch {
             loop {
                 match self.changes.recv().await {
                     Ok(Change::Log(run) | Change::Run(run)) if run == self.run => return,
+                    // A run that is held back is told of by what it asks.
+                    Ok(Change::Approval(_)) => return,
                     Ok(Change::Token(_)) | Err(RecvError::Lagged(_) | RecvError::Closed) => return,
                     Ok(_) => {}
                 }

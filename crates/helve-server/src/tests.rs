@@ -5,6 +5,7 @@
 
 mod approvals;
 mod audit;
+mod changes;
 mod door;
 mod flaky;
 mod logs;
@@ -28,7 +29,7 @@ use helve_core::def::{ExecutorKind, Risk};
 use helve_core::policy::Policy;
 use helve_core::schema::Schema;
 use helve_kernel::{
-    At, Clock, Kernel, NewToken, Permission, Principal, PrincipalKind, TokenId, ToolDef,
+    At, Clock, Keeper, Kernel, NewToken, Permission, Principal, PrincipalKind, TokenId, ToolDef,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -83,6 +84,7 @@ impl Bench {
         let toy = Arc::new(Toy::default());
         let clock = Arc::new(Hand(AtomicI64::new(1_790_000_000_000)));
         let store = Arc::new(Flaky::default());
+        let keeper = Keeper::open(&folder.path().join(".helve/changes"), None).unwrap();
         let kernel = Kernel::builder()
             .store(store.clone())
             .clock(clock.clone())
@@ -90,6 +92,7 @@ impl Bench {
             .executor(ExecutorKind::Host, toy.clone())
             .root(folder.path())
             .artifacts(folder.path().join("artifacts"))
+            .keeper(Arc::new(keeper))
             .output_limit(1000)
             .open()
             .await

@@ -2,8 +2,13 @@
 
 use helve_core::audit::Entry as AuditEntry;
 use helve_kernel::store::Version;
-use helve_kernel::{Approval, Chunk, Entry, Notice, Outcome, Principal, Run, Token, run_answer};
+use helve_kernel::{
+    Approval, Changes, Chunk, Entry, Notice, Outcome, Past, Principal, Run, RunState, Token,
+    run_answer,
+};
 use serde_json::{Value, json};
+
+use crate::paths;
 
 pub(crate) fn tool(entry: &Entry) -> Value {
     json!({
@@ -54,14 +59,74 @@ pub(crate) fn run(run: &Run) -> Value {
     })
 }
 
-pub(crate) fn run_with_answer(kept: &Run) -> Value {
+pub(crate) fn run_with_answer(kept: &Run, changed: Option<&Changes>) -> Value {
     let mut value = run(kept);
     let over = kept.state.is_over() || kept.answer.is_some();
-    value["answer"] = if over { run_answer(kept) } else { Value::Null };
+    let staged = kept.state == RunState::Staged;
+    value["answer"] = match over || staged {
+        true => run_answer(kept),
+        false => Value::Null,
+    };
+    if let Some(changed) = changed.filter(|_| staged) {
+        value["answer"]["meta"]["changes"] = summary(changed);
+    }
+    value["changes"] = changed.map_or(Value::Null, changes);
     value
 }
 
-pub(crate) fn approval(approval: &Approval) -> Value {
+fn changes(changes: &Changes) -> Value {
+    json!({
+        "id": changes.id.to_string(),
+        "state": changes.state.as_str(),
+        "paths": changes.count,
+        "order": changes.order,
+        "pinned": changes.pinned,
+    })
+}
+
+/// How much a run changed, in the words of its answer.
+fn summary(changes: &Changes) -> Value {
+    let told = changes
+        .reply
+        .as_ref()
+        .map(|r| &r["answer"]["meta"]["changes"]);
+    let told = told.filter(|summary| summary.is_object());
+    told.cloned()
+        .unwrap_or_else(|| json!({"paths": changes.count}))
+}
+
+/// A line of the history of a path, with the run that changed it.
+pub(crate) fn past(past: &Past, run: &Run) -> Value {
+    let at = run.ended.or(run.started).unwrap_or(run.created);
+    let mut value = json!({
+        "run": past.run.as_str(),
+        "kind": past.touched.kind,
+        "order": past.order,
+        "tool": run.tool,
+        "owner": run.owner,
+        "under": run.under,
+        "at": at.to_string(),
+        "state": run.state.as_str(),
+    });
+    paths::put(&mut value, "path", &past.touched.path);
+    value
+}
+
+/// A diff for programs, with its paths as they are everywhere else.
+pub(crate) fn diff(mut diff: Value) -> Value {
+    let all = diff["changes"].as_array_mut();
+    for change in all.into_iter().flatten() {
+        for name in ["path", "renamed_from"] {
+            let bytes = change[name]["hex"].as_str().and_then(paths::bytes);
+            if let Some(bytes) = bytes {
+                paths::put(change, name, &bytes);
+            }
+        }
+    }
+    diff
+}
+
+pub(crate) fn approval(approval: &Approval, changed: Option<&Changes>) -> Value {
     let decisions = approval.decisions.iter().map(|d| {
         json!({
             "by": d.by,
@@ -92,6 +157,8 @@ pub(crate) fn approval(approval: &Approval) -> Value {
         "expires": approval.expires.to_string(),
         "bound": approval.bound.to_string(),
         "notice": {"state": notice, "why": why},
+        "changes": changed.map(summary),
+        "diff": changed.map(|_| format!("/runs/{}/diff", approval.run)),
     })
 }
 

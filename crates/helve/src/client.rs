@@ -13,7 +13,7 @@ use serde_json::Value;
 use tower::ServiceExt as _;
 
 use crate::exit::{Exit, Failure};
-use crate::hub::{Open, TERMINAL};
+use crate::hub::{Open, TERMINAL, Walls};
 use crate::state::State;
 use crate::{env, workspace};
 
@@ -26,9 +26,20 @@ pub(crate) struct Target {
     /// Act with the saved token of that name (`.helve/tokens/<NAME>`) instead of the terminal's.
     #[arg(long = "as", value_name = "NAME", help_heading = "Hub")]
     acting: Option<String>,
+    /// What a hub that the command opens for itself lets programs do.
+    #[arg(skip)]
+    walls: Walls,
 }
 
 impl Target {
+    /// The same, with a say in what a hub that is opened for it lets programs do.
+    pub(crate) fn with_walls(&self, walls: Walls) -> Self {
+        Self {
+            walls,
+            ..self.clone()
+        }
+    }
+
     /// Whether a hub was named that need not be the one of this workspace.
     pub(crate) fn is_elsewhere(&self) -> bool {
         self.url.is_some() || env::url().is_some()
@@ -87,7 +98,7 @@ impl Client {
         if let Some(running) = Self::running(target, &state).await? {
             return Ok(running);
         }
-        let open = match Open::open(&root, vec![IN_PROCESS.to_owned()]).await {
+        let open = match Open::open(&root, vec![IN_PROCESS.to_owned()], target.walls).await {
             Ok(open) => open,
             // What has the store may be a hub that began in the meantime.
             Err(failure) => match Self::running(target, &state).await? {

@@ -3,6 +3,8 @@
 //! A key that nobody knows is an error with the nearest name, and a policy that
 //! cannot be read stops the hub: a rule that is not understood must not be skipped.
 
+mod changes;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -14,6 +16,7 @@ use serde_json::Value;
 
 use crate::exit::Failure;
 use crate::{env, load};
+use changes::{Changes, Sandbox};
 
 /// The configuration of a hub.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -25,6 +28,10 @@ pub(crate) struct Config {
     pub server: Server,
     /// How people are asked.
     pub approvals: Approvals,
+    /// What is kept of files that runs changed.
+    pub changes: Changes,
+    /// The walls around programs.
+    pub sandbox: Sandbox,
     /// Who may call what: rules that allow, ask or deny; the strictest wins.
     #[schemars(with = "Vec<serde_json::Map<String, Value>>")]
     pub policy: Vec<Value>,
@@ -65,12 +72,14 @@ pub(crate) const LISTEN: &str = "127.0.0.1:7717";
 
 impl Config {
     /// Reads the workspace's file over the user's, under the environment. What the
-    /// user forbids stays forbidden: rules of both hold, and of approvers the user's.
+    /// user forbids stays forbidden: rules of both hold, of approvers the user's, and
+    /// either can require a sandbox.
     pub(crate) fn load(root: &Path) -> Result<Self, Failure> {
         let mut value = Value::Object(serde_json::Map::new());
         let users = env::config_home().map(|home| home.join("helve").join("config.toml"));
         let mut rules = Vec::new();
         let mut approvers = None;
+        let mut require_sandbox = false;
         for path in users.into_iter().chain([root.join("helve.toml")]) {
             if let Some(found) = load::toml_file(&path)? {
                 // Each file must be sound by itself, so that an error names the right one.
@@ -78,6 +87,7 @@ impl Config {
                 alone.policy().map_err(|problem| wrong(&path, &problem))?;
                 rules.extend(alone.policy);
                 approvers = approvers.or(alone.approvals.approvers);
+                require_sandbox |= alone.sandbox.require_sandbox;
                 merge(&mut value, found);
             }
         }
@@ -85,6 +95,7 @@ impl Config {
         config.server.listen = env::listen().or(config.server.listen);
         config.policy = rules;
         config.approvals.approvers = approvers;
+        config.sandbox.require_sandbox = require_sandbox;
         Ok(config)
     }
 
@@ -168,6 +179,9 @@ fn read(value: &Value) -> Result<Config, String> {
                 "`approvals.{name}` cannot be `{text}`; write it like `30m` or `1h`"
             ));
         }
+    }
+    if let Some(problem) = config.changes.problem() {
+        return Err(problem);
     }
     let web = |url: &String| !url.starts_with("http://") && !url.starts_with("https://");
     if config.approvals.webhook.as_ref().is_some_and(web) {

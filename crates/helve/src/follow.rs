@@ -9,14 +9,28 @@ use serde_json::Value;
 
 use crate::client::{Client, refusal};
 use crate::exit::{Done, Exit, Failure};
-use crate::{id, out};
+use crate::{changed, id, out};
 
-/// Shows what a run writes until it is over, and gives its answer.
-pub(crate) async fn run(client: &Client, run: &str, quiet: bool) -> Result<Value, Failure> {
+/// How far a run is followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Until {
+    End,
+    /// Until people have to decide about what it would change, or its end.
+    Staged,
+}
+
+/// Shows what a run writes, and gives its answer.
+pub(crate) async fn run(
+    client: &Client,
+    run: &str,
+    quiet: bool,
+    until: Until,
+) -> Result<Value, Failure> {
     let spinner = spinner(quiet);
     let mut after = 0;
     let followed = loop {
-        let ended = events(client, run, &mut after, quiet, &spinner).await;
+        let path = format!("/runs/{run}/logs?after={after}");
+        let ended = stream(client, &path, &mut after, quiet, &spinner, until).await;
         // A stream may be cut without the run being over: ask again from where it was.
         match ended {
             Ok(false) => {}
@@ -35,7 +49,7 @@ pub(crate) async fn logs(client: &Client, run: &str) -> Result<(), Failure> {
     let path = format!("/runs/{run}/logs?follow=false");
     let spinner = indicatif::ProgressBar::hidden();
     let mut after = 0;
-    stream(client, &path, &mut after, false, &spinner)
+    stream(client, &path, &mut after, false, &spinner, Until::End)
         .await
         .map(drop)
 }
@@ -52,24 +66,14 @@ fn spinner(quiet: bool) -> indicatif::ProgressBar {
     spinner
 }
 
-async fn events(
-    client: &Client,
-    run: &str,
-    after: &mut u64,
-    quiet: bool,
-    spinner: &indicatif::ProgressBar,
-) -> Result<bool, Failure> {
-    let path = format!("/runs/{run}/logs?after={after}");
-    stream(client, &path, after, quiet, spinner).await
-}
-
-/// Shows the events of a stream; whether it ended with the run's end.
+/// Shows the events of a stream; whether it came as far as it was to be followed.
 async fn stream(
     client: &Client,
     path: &str,
     after: &mut u64,
     quiet: bool,
     spinner: &indicatif::ProgressBar,
+    until: Until,
 ) -> Result<bool, Failure> {
     let accept = [("accept", "text/event-stream")];
     let mut reply = client.send(Method::GET, path, None, &accept).await?;
@@ -90,7 +94,8 @@ async fn stream(
                         spinner.suspend(|| written(&name, text))?;
                     }
                 }
-                "end" | "so_far" => return Ok(true),
+                "staged" if until == Until::End => {}
+                "end" | "so_far" | "staged" => return Ok(true),
                 _ => {
                     let why = value["detail"]
                         .as_str()
@@ -156,20 +161,45 @@ pub(crate) fn pending(tool: &str, approval: &str, run: &str, me: &Value) {
     out::say(&format!(
         "`{tool}` has not run: it waits for approval {approval}\n"
     ));
-    for (command, does) in [
+    ways(&[
         (format!("helve approve {approval}"), "lets it run"),
         (format!("helve deny {approval} --reason …"), "refuses it"),
         (
             format!("helve logs {run} --follow"),
             "shows what comes of it",
         ),
-    ] {
+    ]);
+    undecided(me);
+}
+
+/// Says that somebody must decide about what a run would change, and how.
+pub(crate) fn staged(answer: &Value, me: &Value) {
+    let meta = &answer["meta"];
+    let (run, approval) = (id::short(&meta["run_id"]), id::short(&meta["approval_id"]));
+    let (tool, much) = (text(&meta["tool"]), changed::summary(&meta["changes"]));
+    out::say(&format!(
+        "`{tool}` has changed nothing yet: it would change {much}, and waits for approval {approval}\n"
+    ));
+    ways(&[
+        (format!("helve diff {run}"), "shows what it would change"),
+        (format!("helve approve {approval}"), "applies that"),
+        (format!("helve deny {approval} --reason …"), "drops it"),
+    ]);
+    undecided(me);
+}
+
+/// Commands below each other, with what they do.
+fn ways(commands: &[(String, &str)]) {
+    for (command, does) in commands {
         let pad = " ".repeat(36 - command.chars().count().min(34));
         out::say(&format!(
             "  {}{pad}{does}",
             out::styled(out::STRONG, command)
         ));
     }
+}
+
+fn undecided(me: &Value) {
     if me["kind"] == "person" {
         let me = text(&me["owner"]);
         out::say(&format!(
@@ -204,6 +234,9 @@ pub(crate) fn show(answer: &Value, json: bool) -> Done {
         ));
     }
     if ok {
+        if !json {
+            effect(&answer["meta"])?;
+        }
         return Ok(Exit::Ok);
     }
     let error = &answer["error"];
@@ -219,6 +252,26 @@ pub(crate) fn show(answer: &Value, json: bool) -> Done {
         Some(hint) => failure.hint(out::visible_lines(hint)),
         None => failure,
     })
+}
+
+/// What it changed, or would have.
+fn effect(meta: &Value) -> Result<(), Failure> {
+    let changes = &meta["changes"];
+    let much = changed::summary(changes);
+    match (meta["dry_run"] == true, changes.is_object()) {
+        (true, true) => {
+            let diff = meta["diff"].as_str().unwrap_or_default();
+            out::show(&changed::coloured(diff))?;
+            out::say(&format!("nothing was changed; it would change {much}"));
+        }
+        (true, false) => out::say("nothing was changed, nor would it be"),
+        (false, true) => {
+            let run = id::short(&meta["run_id"]);
+            out::say(&format!("changed {much}; undo: helve undo {run}"));
+        }
+        (false, false) => {}
+    }
+    Ok(())
 }
 
 /// A result, unless it is what a program wrote, which was shown as it came.

@@ -4,6 +4,7 @@
 //! itself. Either way there is at most one: the store is locked.
 
 mod checkpoint;
+mod collect;
 mod notify;
 mod tools;
 mod watch;
@@ -15,7 +16,9 @@ use std::time::Duration;
 use helve_core::def::ExecutorKind;
 use helve_exec::HostExecutor;
 use helve_kernel::store::Record;
-use helve_kernel::{Kernel, NewToken, OpenError, Permission, Principal, PrincipalKind, StoreError};
+use helve_kernel::{
+    Keeper, Kernel, NewToken, OpenError, Permission, Principal, PrincipalKind, StoreError,
+};
 use helve_server::{Hub, Settings};
 use helve_store::SqliteStore;
 use tokio::time::Instant;
@@ -51,6 +54,24 @@ pub(crate) struct Open {
     closing: CancellationToken,
 }
 
+/// Whether programs may run without a sandbox, as far as the command line says.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Walls {
+    /// As the configuration has it.
+    #[default]
+    Configured,
+    Required,
+}
+
+impl From<bool> for Walls {
+    fn from(required: bool) -> Self {
+        match required {
+            true => Walls::Required,
+            false => Walls::Configured,
+        }
+    }
+}
+
 /// Whether something was made just now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Age {
@@ -63,8 +84,13 @@ const GRACE: Duration = Duration::from_secs(10);
 
 impl Open {
     /// Opens the hub of a workspace. `hosts` are the names that it answers to.
-    pub(crate) async fn open(root: &Path, hosts: Vec<String>) -> Result<Self, Failure> {
+    pub(crate) async fn open(
+        root: &Path,
+        hosts: Vec<String>,
+        walls: Walls,
+    ) -> Result<Self, Failure> {
         let config = Config::load(root)?;
+        let require_sandbox = config.sandbox.require_sandbox || walls == Walls::Required;
         let state = State::create(root)?;
         let store = Arc::new(store(&state).await.map_err(|e| unopened(&e))?);
         // Whoever has the store knows that no other hub runs, whatever one left behind.
@@ -76,13 +102,13 @@ impl Open {
             .store(store.clone())
             .policy(policy)
             .approvals(config.approval_rules())
-            .executor(
-                ExecutorKind::Host,
-                Arc::new(HostExecutor::new(root.to_owned())),
-            )
             .root(root)
             .artifacts(state.artifacts())
+            .keeper(keeper(&state, &config)?)
             .secret_key(state.key("secrets")?);
+        if let Some(host) = host_executor(root, require_sandbox) {
+            builder = builder.executor(ExecutorKind::Host, Arc::new(host));
+        }
         if let Some(url) = &config.approvals.webhook {
             let webhook = notify::Webhook::new(url.clone(), state.key("webhook")?)?;
             builder = builder.notifier(Arc::new(webhook));
@@ -100,6 +126,7 @@ impl Open {
             body_limit: config.server.body_limit.unwrap_or(default.body_limit),
             rate: config.server.rate.unwrap_or(default.rate),
             burst: config.server.burst.unwrap_or(default.burst),
+            keeping: config.changes.keeping(),
             ..default
         };
         let open = Self {
@@ -121,7 +148,8 @@ impl Open {
         self.hub.kernel()
     }
 
-    /// Begins what a hub does while nobody calls: expiry, checkpoints, hot reload.
+    /// Begins what a hub does while nobody calls: expiry, checkpoints, hot reload, and
+    /// letting go of old changes.
     pub(crate) fn tend(&self, told: impl Fn(&Synced) + Send + Sync + 'static) {
         let tick = checkpoint::tick(
             self.kernel().clone(),
@@ -137,6 +165,12 @@ impl Open {
             told,
         );
         self.tasks.spawn(watch);
+        let collect = collect::tick(
+            self.kernel().clone(),
+            self.config.changes.keeping(),
+            self.closing.clone(),
+        );
+        self.tasks.spawn(collect);
     }
 
     /// Something that happened to the hub as a whole.
@@ -198,6 +232,22 @@ impl Open {
         self.state.write_token(AGENT, secret.reveal())?;
         Ok((secret.reveal().to_owned(), Age::New))
     }
+}
+
+/// What runs programs on this machine. It has no sandbox of its own, so where one is
+/// required, no program runs.
+fn host_executor(root: &Path, require_sandbox: bool) -> Option<HostExecutor> {
+    (!require_sandbox).then(|| HostExecutor::new(root.to_owned()))
+}
+
+/// Where changes are held. Whoever has the store has it to themselves.
+fn keeper(state: &State, config: &Config) -> Result<Arc<Keeper>, Failure> {
+    let opened = Keeper::open(&state.changes(), Some(config.changes.quota()));
+    let keeper = opened.map_err(|e| {
+        Failure::output(format!("{:#}", anyhow::Error::from(e)))
+            .hint("what runs change is held there; is the disk full, or `.helve/` not yours?")
+    })?;
+    Ok(Arc::new(keeper))
 }
 
 /// How long a command waits for another one to let go of the store, when it says so,

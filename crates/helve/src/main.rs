@@ -5,6 +5,7 @@
 //! [`exit`].
 
 mod arguments;
+mod changed;
 mod cli;
 mod client;
 mod cmd;
@@ -56,6 +57,12 @@ fn main() -> ExitCode {
         cli::Command::Runs(args) => wait(cmd::runs::run(&args)),
         cli::Command::Logs(args) => wait(cmd::logs::run(&args)),
         cli::Command::Cancel(args) => wait(cmd::cancel::run(&args)),
+        cli::Command::Diff(args) => wait(cmd::diff::run(&args)),
+        cli::Command::Undo(args) => wait(cmd::undo::run(&args)),
+        cli::Command::Log(args) => wait(cmd::log::run(&args)),
+        cli::Command::Pin(args) => wait(cmd::pin::run(&args)),
+        cli::Command::Unpin(args) => wait(cmd::unpin::run(&args)),
+        cli::Command::Gc(args) => wait(cmd::gc::run(&args)),
         cli::Command::Approvals(args) => wait(cmd::approvals::run(&args)),
         cli::Command::Approve(args) => wait(cmd::approve::run(&args)),
         cli::Command::Deny(args) => wait(cmd::deny::run(&args)),

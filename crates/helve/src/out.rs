@@ -27,6 +27,11 @@ pub(crate) fn data(text: &str) -> Result<(), Failure> {
     written(std::io::stdout().lock().write_all(text.as_bytes()))
 }
 
+/// Bytes, to standard output, as they are.
+pub(crate) fn bytes(bytes: &[u8]) -> Result<(), Failure> {
+    written(std::io::stdout().lock().write_all(bytes))
+}
+
 /// Text with styles, to standard output; the styles only where they are seen.
 pub(crate) fn show(text: &str) -> Result<(), Failure> {
     written(anstream::stdout().lock().write_all(text.as_bytes()))
@@ -200,6 +205,11 @@ pub(crate) fn visible(text: &str) -> String {
     out
 }
 
+/// The same for a line of a diff, in which a tab is a part of what changed.
+pub(crate) fn visible_kept(line: &str) -> String {
+    line.split('\t').map(visible).collect::<Vec<_>>().join("\t")
+}
+
 /// The same, with its lines kept.
 pub(crate) fn visible_lines(text: &str) -> String {
     text.split_inclusive('\n').map(lines).collect()
@@ -229,6 +239,23 @@ pub(crate) fn count(number: usize, word: &str) -> String {
     match number {
         1 => format!("1 {word}"),
         _ => format!("{number} {word}s"),
+    }
+}
+
+/// `999 B`, `12.3 MB`.
+pub(crate) fn bytes_of(bytes: u64) -> String {
+    const UNITS: [(u64, &str); 4] = [
+        (1_000_000_000_000, "TB"),
+        (1_000_000_000, "GB"),
+        (1_000_000, "MB"),
+        (1000, "KB"),
+    ];
+    match UNITS.into_iter().find(|(unit, _)| bytes >= *unit) {
+        Some((unit, word)) => {
+            let tenths = bytes / (unit / 10);
+            format!("{}.{} {word}", tenths / 10, tenths % 10)
+        }
+        None => format!("{bytes} B"),
     }
 }
 

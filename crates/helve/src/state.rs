@@ -56,6 +56,11 @@ impl State {
         self.0.join("artifacts")
     }
 
+    /// Where what runs change is held, and what was there before.
+    pub(crate) fn changes(&self) -> PathBuf {
+        self.0.join("changes")
+    }
+
     pub(crate) fn checkpoints(&self) -> PathBuf {
         self.0.join("checkpoints.jsonl")
     }

@@ -1,7 +1,7 @@
 //! The workspace: the folder that relative paths begin at.
 
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use crate::exit::Failure;
 
@@ -32,6 +32,28 @@ pub(crate) fn tools() -> PathBuf {
     root().join("tools")
 }
 
+/// A path as it is from the root, with the folders above it resolved as far as they are
+/// there; the path itself may be gone, or a link.
+pub(crate) fn absolute(path: &Path) -> PathBuf {
+    let here = std::env::current_dir().unwrap_or_default();
+    let mut plain = PathBuf::new();
+    for part in here.join(path).components() {
+        match part {
+            Component::ParentDir => drop(plain.pop()),
+            part => plain.push(part),
+        }
+    }
+    let above = plain.ancestors().skip(1);
+    let mut known = above.filter_map(|folder| Some((folder, folder.canonicalize().ok()?)));
+    match known.next() {
+        Some((folder, real)) => match plain.strip_prefix(folder) {
+            Ok(rest) => real.join(rest),
+            Err(_) => plain,
+        },
+        None => plain,
+    }
+}
+
 /// A folder above counts only if who marked it is trusted: in `/tmp` anybody can, and
 /// what stands there decides which programs run.
 fn nearest(here: &Path, trusted: impl Fn(u32) -> bool) -> &Path {
@@ -54,6 +76,23 @@ fn is_marked(folder: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_that_is_gone_is_still_somewhere() {
+        let folder = tempfile::tempdir().unwrap();
+        let real = folder.path().canonicalize().unwrap();
+        std::fs::create_dir(real.join("data")).unwrap();
+        std::os::unix::fs::symlink("data", real.join("link")).unwrap();
+        for (given, wanted) in [
+            ("data/./x/../gone", "data/gone"),
+            ("link/gone/deep", "data/gone/deep"),
+            ("link", "link"),
+            ("data/", "data"),
+        ] {
+            assert_eq!(absolute(&real.join(given)), real.join(wanted), "{given}");
+        }
+        assert_eq!(absolute(Path::new("/..")), Path::new("/"));
+    }
 
     #[test]
     fn a_workspace_above_must_be_of_somebody_trusted() {

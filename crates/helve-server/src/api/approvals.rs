@@ -2,6 +2,7 @@
 
 use axum::extract::State;
 use helve_kernel::{Approval, ApprovalId, ApprovalState, Permission, Principal, Verdict};
+use serde_json::Value;
 
 use super::{Given, kept, may_see, ok};
 use crate::guard::Caller;
@@ -32,13 +33,20 @@ pub(crate) async fn list(State(hub): State<Hub>, Caller(who): Caller, query: Que
     let more = found.len() > limit;
     found.truncate(limit);
     let next = found.last().filter(|_| more).map(|a| a.id.to_string());
-    ok(&view::page(
-        found.iter().map(view::approval).collect(),
-        next,
-    ))
+    let mut items = Vec::with_capacity(found.len());
+    for approval in &found {
+        items.push(with_changes(&hub, approval).await?);
+    }
+    ok(&view::page(items, next))
 }
 
-fn visible(who: &Principal, approval: &Approval) -> bool {
+/// An approval with how much the run would change, where it ran as far as that.
+async fn with_changes(hub: &Hub, approval: &Approval) -> Result<Value, Problem> {
+    let changes = hub.kernel().changes_kept(&approval.run).await?;
+    Ok(view::approval(approval, changes.as_ref()))
+}
+
+pub(super) fn visible(who: &Principal, approval: &Approval) -> bool {
     let decides = who.may(Permission::ApprovalDecide) && who.reaches(&approval.tool);
     decides || may_see(who, &approval.requester, approval.under.as_deref())
 }
@@ -52,7 +60,8 @@ async fn seen(hub: &Hub, who: &Principal, id: &str) -> Result<Approval, Problem>
 }
 
 pub(crate) async fn show(State(hub): State<Hub>, Caller(who): Caller, Id(id): Id) -> Given {
-    ok(&view::approval(&seen(&hub, &who, &id).await?))
+    let approval = seen(&hub, &who, &id).await?;
+    ok(&with_changes(&hub, &approval).await?)
 }
 
 pub(crate) async fn approve(
@@ -81,5 +90,5 @@ async fn decide(hub: &Hub, who: &Principal, id: &str, verdict: Verdict, body: &B
     }
     let approval = seen(hub, who, id).await?;
     let decided = hub.kernel().decide(who, &approval.id, verdict, reason);
-    ok(&view::approval(&decided.await?))
+    ok(&with_changes(hub, &decided.await?).await?)
 }

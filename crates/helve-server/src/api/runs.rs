@@ -29,7 +29,14 @@ pub(crate) async fn create_for(
     headers: HeaderMap,
     body: Body,
 ) -> Given {
-    body.only(&["args", "arguments", "wait", "agent_id", "context"])?;
+    body.only(&[
+        "args",
+        "arguments",
+        "wait",
+        "agent_id",
+        "context",
+        "dry_run",
+    ])?;
     call(&hub, who, id, &headers, &body).await
 }
 
@@ -47,6 +54,7 @@ pub(crate) async fn create(
         "wait",
         "agent_id",
         "context",
+        "dry_run",
     ])?;
     let tool = match (body.0.get("tool_id"), body.0.get("tool")) {
         (Some(Value::String(tool)), None) | (None, Some(Value::String(tool))) => tool.clone(),
@@ -104,6 +112,7 @@ async fn call(
         ctx: ctx.build(),
         key: idempotency_key(headers)?,
         wait,
+        dry_run: body.flag("dry_run")?,
     };
     let answer = match wait {
         Wait::Nothing | Wait::Run => hub.call(call).await,
@@ -141,7 +150,7 @@ fn refused(hub: &Hub, who: &Principal, tool: &str, answer: Answer) -> Problem {
     }
 }
 
-fn answered(run: &RunId, state: RunState, answer: &Answer) -> Response {
+pub(super) fn answered(run: &RunId, state: RunState, answer: &Answer) -> Response {
     let status = match state.is_over() {
         true => StatusCode::OK,
         false => StatusCode::ACCEPTED,
@@ -193,7 +202,7 @@ pub(crate) async fn list(State(hub): State<Hub>, Caller(who): Caller, query: Que
 }
 
 /// A run that the caller may see; others do not exist for them.
-async fn seen(hub: &Hub, who: &Principal, id: &str) -> Result<Run, Problem> {
+pub(super) async fn seen(hub: &Hub, who: &Principal, id: &str) -> Result<Run, Problem> {
     let parsed = RunId::parse(id).ok_or_else(|| Problem::not_found(id))?;
     let found = hub.kernel().store().run(&parsed).await;
     let found = found.map_err(|e| kept(&e))?;
@@ -202,7 +211,9 @@ async fn seen(hub: &Hub, who: &Principal, id: &str) -> Result<Run, Problem> {
 }
 
 pub(crate) async fn show(State(hub): State<Hub>, Caller(who): Caller, Id(id): Id) -> Given {
-    ok(&view::run_with_answer(&seen(&hub, &who, &id).await?))
+    let run = seen(&hub, &who, &id).await?;
+    let changes = hub.kernel().changes_kept(&run.id).await?;
+    ok(&view::run_with_answer(&run, changes.as_ref()))
 }
 
 pub(crate) async fn logs(

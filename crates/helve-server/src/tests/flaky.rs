@@ -8,8 +8,8 @@ use helve_kernel::store::{
     AuditFilter, Decided, IdempotencyKey, Move, Opened, Record, Registered, RunFilter, Version,
 };
 use helve_kernel::{
-    Approval, ApprovalId, ApprovalState, At, Chunk, Decision, MemoryStore, Notice, Run, RunId,
-    Store, StoreError, Token, TokenId,
+    Approval, ApprovalId, ApprovalState, At, Changes, ChangesFilter, Chunk, Decision,
+    HistoryFilter, MemoryStore, Notice, Past, Run, RunId, Store, StoreError, Token, TokenId,
 };
 
 #[derive(Default)]
@@ -62,6 +62,12 @@ verbs! {
     decide(id: &ApprovalId, decision: Decision, granted_until: At, record: Record) Decided;
     approval(id: &ApprovalId) Option<Approval>;
     approvals(state: Option<ApprovalState>, before: Option<ApprovalId>, limit: usize) Vec<Approval>;
+    keep_changes(changes: Changes, approval: Option<Approval>, record: Record) bool;
+    changes(run: &RunId) Option<Changes>;
+    all_changes(filter: ChangesFilter, limit: usize) Vec<Changes>;
+    history(filter: HistoryFilter, limit: usize) Vec<Past>;
+    set_pinned(run: &RunId, pinned: bool, record: Record) bool;
+    expire_changes(run: &RunId, record: Record) bool;
     set_notice(id: &ApprovalId, notice: Notice, record: Record) bool;
     add_token(token: Token, record: Record) ();
     tokens() Vec<Token>;

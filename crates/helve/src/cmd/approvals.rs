@@ -10,7 +10,7 @@ use crate::client::{Client, Target};
 use crate::exit::{Done, Exit};
 use crate::shown::{self, text};
 use crate::table::{Cell, Table};
-use crate::{id, out, when};
+use crate::{changed, id, out, when};
 
 /// List approvals: those that wait for a decision, or others.
 #[derive(Debug, Args)]
@@ -74,9 +74,14 @@ async fn list(args: &ApprovalsArgs, client: &Client) -> Done {
 /// Approvals as a table; those that wait with the time that is left.
 pub(super) fn table(found: &[Value], pending: bool) -> Table {
     let fourth = if pending { "left" } else { "state" };
-    let mut table = Table::new(&["id", "asked", fourth, "tool", "by", "arguments"]);
+    let staged = found.iter().any(|a| a["changes"].is_object());
+    let mut head = vec!["id", "asked", fourth, "tool", "by", "arguments"];
+    if staged {
+        head.insert(5, "would change");
+    }
+    let mut table = Table::new(&head);
     for approval in found {
-        table.row([
+        let mut row: Vec<Cell> = vec![
             id::short(&approval["id"]).into(),
             when::ago(&approval["created"]).into(),
             match pending {
@@ -86,7 +91,13 @@ pub(super) fn table(found: &[Value], pending: bool) -> Table {
             Cell::styled(out::STRONG, text(&approval["tool"])),
             text(&approval["requester"]).into(),
             shown::arguments(&approval["args"]).into(),
-        ]);
+        ];
+        if staged {
+            let changes = &approval["changes"];
+            let much = changes.is_object().then(|| changed::summary(changes));
+            row.insert(5, Cell::styled(out::WARNING, much.unwrap_or_default()));
+        }
+        table.row(row);
     }
     table
 }

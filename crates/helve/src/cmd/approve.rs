@@ -6,14 +6,16 @@ use serde_json::{Value, json};
 use super::{approvals, runs, with_hub};
 use crate::client::{Client, Target, escaped};
 use crate::exit::{Done, Exit, Failure};
+use crate::follow::Until;
 use crate::id::{self, Kind};
 use crate::shown::{self, Extent, Fields, text};
 use crate::table::Cell;
-use crate::{follow, out, when};
+use crate::{changed, follow, out, when};
 
 /// Approve a call: see what would run, say yes, and follow it to its end.
 ///
-/// On a terminal it asks first. Whoever asked for the call cannot approve it, and
+/// What would change files has run already, and shows what it would change; that is
+/// applied. On a terminal it asks first. Whoever asked for the call cannot approve it, and
 /// agents never can.
 #[derive(Debug, Args)]
 pub(crate) struct ApproveArgs {
@@ -45,8 +47,17 @@ async fn approve(args: &ApproveArgs, client: &Client) -> Done {
     if asks || !args.json {
         show(client, &approval).await;
     }
+    let staged = approval["changes"].is_object();
+    if asks && staged {
+        let diff = changed::diff(client, &text(&approval["run_id"])).await?;
+        out::say(&format!("\n{}", changed::coloured(&diff)));
+    }
     // Where nobody can be asked, the id that was given is the answer.
-    let question = format!("Let `{}` run?", text(&approval["tool"]));
+    let tool = text(&approval["tool"]);
+    let question = match staged {
+        true => format!("Apply what `{tool}` would change?"),
+        false => format!("Let `{tool}` run?"),
+    };
     if asks && !out::ask(&question) {
         out::say("not approved; it still waits");
         return Ok(Exit::Ok);
@@ -82,7 +93,7 @@ async fn approve(args: &ApproveArgs, client: &Client) -> Done {
         }
         Err(failure) => Err(failure),
         Ok(_) => {
-            let answer = follow::run(client, &run, args.json).await?;
+            let answer = follow::run(client, &run, args.json, Until::End).await?;
             follow::show(&answer, args.json)
         }
     }
@@ -146,6 +157,16 @@ pub(super) async fn show(client: &Client, approval: &Value) {
                 shown::caller(&approval["requester"], &approval["under"])
             ),
         );
+    if approval["changes"].is_object() {
+        let (much, run) = (
+            changed::summary(&approval["changes"]),
+            id::short(&approval["run_id"]),
+        );
+        fields.add(
+            "would change",
+            format!("{much}; `helve diff {run}` shows it"),
+        );
+    }
     runs::decisions(&mut fields, approval);
     fields.add(
         "decide by",

@@ -10,14 +10,15 @@ use super::with_new_hub;
 use crate::arguments::Arguments;
 use crate::client::{Client, Target, escaped};
 use crate::exit::{Done, Exit};
-use crate::follow;
+use crate::follow::{self, Until};
 use crate::{out, shown};
 
 /// Call a tool and show what it writes while it runs.
 ///
 /// Arguments are `name=text` (`count=5` becomes a number where the tool wants one),
 /// `name:=JSON`, or all of them with `--args`. Where policy asks for an approval,
-/// the call waits for nobody unless `--wait` is given: it says how to decide it.
+/// the call waits for nobody unless `--wait` is given: it says how to decide it. What
+/// changes files is held back until then, and `helve diff` shows it.
 #[derive(Debug, Args)]
 pub(crate) struct CallArgs {
     /// The tool, by any of its names.
@@ -27,6 +28,12 @@ pub(crate) struct CallArgs {
     /// Wait until somebody decides, where an approval is needed; only with a hub that runs.
     #[arg(long)]
     wait: bool,
+    /// Only show what it would change.
+    #[arg(long)]
+    dry_run: bool,
+    /// Run programs only in a sandbox, or not at all; for a hub that the command opens for itself.
+    #[arg(long)]
+    require_sandbox: bool,
     /// The same call under the same key runs once.
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
@@ -38,8 +45,16 @@ pub(crate) struct CallArgs {
 }
 
 pub(crate) async fn run(args: &CallArgs) -> Done {
-    let body = json!({"args": args.arguments.read()?, "wait": "nothing"});
-    with_new_hub(&args.target, async |client| {
+    let body = json!({
+        "args": args.arguments.read()?,
+        "wait": "nothing",
+        "dry_run": args.dry_run,
+    });
+    let target = args.target.with_walls(args.require_sandbox.into());
+    with_new_hub(&target, async |client| {
+        if args.require_sandbox && !client.is_here() {
+            out::warn("a hub runs, and `--require-sandbox` is for `helve up` to say");
+        }
         let done = call(args, client, &body).await;
         if done.as_ref().is_err_and(|e| e.exit == Exit::Input) {
             // The tool may be in a file that could not be loaded.
@@ -75,25 +90,49 @@ async fn call(args: &CallArgs, client: &Client, body: &Value) -> Done {
         if client.is_here() {
             told(client, id).await;
         }
-        if args.wait && client.is_here() {
-            out::warn(
-                "no hub runs, so nobody could decide while this command waits; start `helve up` to \
-                 wait for a decision",
-            );
-        }
-        if !args.wait || client.is_here() {
-            if args.json {
-                out::data(&format!("{answer}\n"))?;
-            }
-            return Ok(Exit::Pending);
+        if !waits(args, client) {
+            return undecided(args, &answer);
         }
     }
     // What is over may have run earlier, under the same key: its output is shown again.
     let answer = match meta["state"] == "denied" {
         true => answer,
-        false => follow::run(client, &run, args.json).await?,
+        false => follow::run(client, &run, args.json, Until::Staged).await?,
     };
+    if answer["meta"]["state"] != "staged" {
+        return follow::show(&answer, args.json);
+    }
+    if !args.json {
+        follow::staged(&answer, &client.get("/me").await?);
+    }
+    if client.is_here() {
+        let id = answer["meta"]["approval_id"].as_str().unwrap_or_default();
+        told(client, id).await;
+    }
+    if !waits(args, client) {
+        return undecided(args, &answer);
+    }
+    // What it wrote has been shown, and it writes no more.
+    let answer = follow::run(client, &run, true, Until::End).await?;
     follow::show(&answer, args.json)
+}
+
+/// Whether to wait for a decision; where nobody could take one, that is said.
+fn waits(args: &CallArgs, client: &Client) -> bool {
+    if args.wait && client.is_here() {
+        out::warn(
+            "no hub runs, so nobody could decide while this command waits; start `helve up` to \
+             wait for a decision",
+        );
+    }
+    args.wait && !client.is_here()
+}
+
+fn undecided(args: &CallArgs, answer: &Value) -> Done {
+    if args.json {
+        out::data(&format!("{answer}\n"))?;
+    }
+    Ok(Exit::Pending)
 }
 
 /// Waits until people were told of an approval, or could not be: a hub that ends with

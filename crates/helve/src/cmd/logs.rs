@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::with_hub;
 use crate::client::{Client, Target, escaped, refusal};
 use crate::exit::{Done, Exit, Failure};
+use crate::follow::Until;
 use crate::id::Kind;
 use crate::shown::text;
 use crate::{follow, out, when};
@@ -50,11 +51,14 @@ pub(crate) async fn run(args: &LogsArgs) -> Done {
 
 async fn followed(args: &LogsArgs, client: &Client, id: &str) -> Done {
     let run = client.get(&format!("/runs/{id}")).await?;
-    if client.is_here() && run["state"] == "pending_approval" {
-        let error = "the run waits for an approval, and no hub runs that could begin it";
+    let waits = ["pending_approval", "staged"]
+        .iter()
+        .any(|s| run["state"] == *s);
+    if client.is_here() && waits {
+        let error = "the run waits for an approval, and no hub runs that could go on with it";
         return Err(Failure::input(error).hint("start one with `helve up`, or `helve approve` it"));
     }
-    let answer = follow::run(client, id, args.json).await?;
+    let answer = follow::run(client, id, args.json, Until::End).await?;
     follow::show(&answer, args.json)
 }
 

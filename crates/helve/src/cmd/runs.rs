@@ -110,9 +110,33 @@ async fn one(client: &Client, id: &str, json: bool) -> Done {
         Some(Err(_)) => drop(fields.add("approval", text(&run["approval_id"]))),
         None => {}
     }
+    changes(&mut fields, &run["changes"]);
     out::show(&fields.text())?;
     answer(&run["answer"])?;
     Ok(Exit::Ok)
+}
+
+/// How much it changed, and whether that can be taken back.
+fn changes(fields: &mut Fields, changes: &Value) {
+    if changes.is_null() {
+        return;
+    }
+    let paths = usize::try_from(changes["paths"].as_u64().unwrap_or(0)).unwrap_or(usize::MAX);
+    let paths = out::count(paths, "path");
+    let pinned = if changes["pinned"] == true {
+        ", pinned"
+    } else {
+        ""
+    };
+    let state = match changes["state"].as_str() {
+        Some("staged") => "held back until somebody decides",
+        Some("dropped") => "never applied",
+        Some("undone") => "undone",
+        Some("expired") => "too old to be undone",
+        Some("committing") => "being applied",
+        _ => "applied",
+    };
+    fields.add("changes", format!("{paths}, {state}{pinned}"));
 }
 
 fn ended(run: &Value) -> String {

@@ -23,6 +23,9 @@ pub(crate) struct UpArgs {
     /// Where to listen [default: `server.listen`, or 127.0.0.1:7717]; port 0 takes any that is free.
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<String>,
+    /// Run programs only in a sandbox, or not at all [default: `sandbox.require_sandbox`].
+    #[arg(long)]
+    require_sandbox: bool,
 }
 
 pub(crate) async fn run(args: &UpArgs) -> Done {
@@ -49,7 +52,8 @@ pub(crate) async fn run(args: &UpArgs) -> Done {
         )
     })?;
     let address = listener.local_addr().map_err(Failure::output)?;
-    let open = Open::open(&root, hosts(address, &config)).await?;
+    let walls = args.require_sandbox.into();
+    let open = Open::open(&root, hosts(address, &config), walls).await?;
     let url = format!("http://{}", shown(address));
     let (token, age) = open.agent_token().await?;
     // What goes to a file or a journal stays there; the secret need not.

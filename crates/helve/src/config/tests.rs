@@ -32,6 +32,22 @@ fn what_is_unknown_is_refused_with_the_nearest() {
             "`approvals.ask_for` cannot be `soon`; write it like `30m` or `1h`",
         ),
         (
+            json!({"changes": {"keep": "forever"}}),
+            "`changes.keep` cannot be `forever`; write it like `12h` or `30d`",
+        ),
+        (
+            json!({"changes": {"quota": "10"}}),
+            "`changes.quota` cannot be `10`; write it like `500MB` or `10GB`",
+        ),
+        (
+            json!({"changes": {"kept": "1d"}}),
+            "unknown key `kept`; did you mean `keep`?",
+        ),
+        (
+            json!({"sandbox": {"require_sandbox": "yes"}}),
+            "`sandbox.require_sandbox`: invalid type: string \"yes\", expected a boolean",
+        ),
+        (
             json!({"approvals": {"webhook": "ftp://x"}}),
             "`approvals.webhook` must be an address that begins with http:// or https://",
         ),
@@ -61,6 +77,38 @@ fn times() {
     ] {
         assert_eq!(seconds(bad), None, "{bad}");
     }
+}
+
+#[test]
+fn sizes() {
+    use super::changes::size;
+    for (text, wanted) in [
+        ("1B", Some(1)),
+        ("500MB", Some(500_000_000)),
+        (" 10 GB ", Some(10_000_000_000)),
+        ("2GiB", Some(2 << 30)),
+        ("0GB", None),
+        ("", None),
+        ("GB", None),
+        ("10", None),
+        ("-1GB", None),
+        ("1.5GB", None),
+        ("10gb", None),
+        ("99999999999TB", None),
+    ] {
+        assert_eq!(size(text), wanted, "{text}");
+    }
+}
+
+#[test]
+fn what_was_there_before_is_kept_for_so_long() {
+    let keeping = |value: &Value| read(value).unwrap().changes.keeping();
+    let default = keeping(&json!({}));
+    assert_eq!(default.age, Some(Duration::from_secs(30 * 86_400)));
+    assert_eq!(default.bytes, Some(9_000_000_000), "with room for more");
+    let said = keeping(&json!({"changes": {"keep": "12h", "quota": "100B"}}));
+    assert_eq!(said.age, Some(Duration::from_secs(12 * 3600)));
+    assert_eq!(said.bytes, Some(90));
 }
 
 #[test]

@@ -7,7 +7,7 @@ fn help_is_as_it_was() {
     let folder = Folder::new();
     let commands = "|check|convert|info|catalog|completions|up|call|tools|register|enable|disable|versions|rollback|\
          remove|runs|logs|cancel|approvals|approve|deny|token|token create|token list|token revoke|policy|\
-         policy explain|policy check|audit|audit verify|audit tail|audit export|audit key|audit was|doctor";
+         policy explain|policy check|audit|audit verify|audit tail|audit export|audit key|audit was|doctor|diff|undo|log|pin|unpin|gc";
     for command in commands.split('|') {
         let args: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
         let ran = folder.helve(&args).ended(0);
