@@ -98,6 +98,7 @@ impl Open {
         let checkpoints = Arc::new(Checkpoints::open(&state)?);
         checkpoints.hold_against(&*store).await?;
         let policy = config.policy().map_err(Failure::input)?;
+        let host = HostExecutor::new(root.to_owned()).require_sandbox(require_sandbox);
         let mut builder = Kernel::builder()
             .store(store.clone())
             .policy(policy)
@@ -105,10 +106,8 @@ impl Open {
             .root(root)
             .artifacts(state.artifacts())
             .keeper(keeper(&state, &config)?)
+            .executor(ExecutorKind::Host, Arc::new(host))
             .secret_key(state.key("secrets")?);
-        if let Some(host) = host_executor(root, require_sandbox) {
-            builder = builder.executor(ExecutorKind::Host, Arc::new(host));
-        }
         if let Some(url) = &config.approvals.webhook {
             let webhook = notify::Webhook::new(url.clone(), state.key("webhook")?)?;
             builder = builder.notifier(Arc::new(webhook));
@@ -232,12 +231,6 @@ impl Open {
         self.state.write_token(AGENT, secret.reveal())?;
         Ok((secret.reveal().to_owned(), Age::New))
     }
-}
-
-/// What runs programs on this machine. It has no sandbox of its own, so where one is
-/// required, no program runs.
-fn host_executor(root: &Path, require_sandbox: bool) -> Option<HostExecutor> {
-    (!require_sandbox).then(|| HostExecutor::new(root.to_owned()))
 }
 
 /// Where changes are held. Whoever has the store has it to themselves.

@@ -64,6 +64,8 @@ verbs! {
     approvals(state: Option<ApprovalState>, before: Option<ApprovalId>, limit: usize) Vec<Approval>;
     keep_changes(changes: Changes, approval: Option<Approval>, record: Record) bool;
     changes(run: &RunId) Option<Changes>;
+    row(collection: &str, key: &str) Option<serde_json::Value>;
+    rows(collection: &str, after: Option<&str>, limit: usize) Vec<(String, serde_json::Value)>;
     all_changes(filter: ChangesFilter, limit: usize) Vec<Changes>;
     history(filter: HistoryFilter, limit: usize) Vec<Past>;
     set_pinned(run: &RunId, pinned: bool, record: Record) bool;
