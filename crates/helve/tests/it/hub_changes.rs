@@ -49,7 +49,11 @@ fn run_of(ran: &Ran) -> String {
 
 fn set(folder: &Folder, name: &str, text: &str) -> String {
     let (name, text) = (format!("name={name}"), format!("text={text}"));
-    run_of(&folder.helve(&["call", "note_set", &name, &text, "--json"]).ended(0))
+    run_of(
+        &folder
+            .helve(&["call", "note_set", &name, &text, "--json"])
+            .ended(0),
+    )
 }
 
 #[test]
@@ -92,12 +96,18 @@ fn seen_committed_undone() {
         );
 
         let ran = folder.helve(&["approve", "--yes"]).ended(0);
-        says(&ran, &["would change  1 path (1 created)", "; undo: helve undo "]);
+        says(
+            &ran,
+            &["would change  1 path (1 created)", "; undo: helve undo "],
+        );
         assert_eq!(there(folder, "a").as_deref(), Some("one\n"));
 
         let ran = folder.helve(&["undo", run]).ended(0);
         assert_eq!(ran.out, "removed  data/a\n");
-        says(&ran, &["undid 1 run: 1 path (1 deleted); to put it back: helve undo "]);
+        says(
+            &ran,
+            &["undid 1 run: 1 path (1 deleted); to put it back: helve undo "],
+        );
         assert_eq!(there(folder, "a"), None);
         let again = folder.helve(&["undo", run]).ended(3);
         says(&again, &["was undone before"]);
@@ -148,7 +158,10 @@ fn many_runs_some_paths_and_conflicts() {
         let (second, third) = (set(folder, "a", "two"), set(folder, "b", "three"));
         folder.write("data/a", "mine\n");
         let ran = folder.helve(&["undo", "--since", &second]).ended(3);
-        says(&ran, &["data/a` was changed since", "hint: nothing was changed"]);
+        says(
+            &ran,
+            &["data/a` was changed since", "hint: nothing was changed"],
+        );
         assert_eq!(there(folder, "b").as_deref(), Some("three\n"));
         let ran = folder
             .helve(&["undo", "--since", &second, "--path", "data/b"])
@@ -180,9 +193,15 @@ fn many_runs_some_paths_and_conflicts() {
 fn pinned_and_let_go() {
     with_writers(|folder| {
         let run = set(folder, "a", "one");
-        says(&folder.helve(&["pin", &run]).ended(0), &["pinned: it is kept"]);
+        says(
+            &folder.helve(&["pin", &run]).ended(0),
+            &["pinned: it is kept"],
+        );
         says(&folder.helve(&["pin", &run]).ended(0), &["pinned before"]);
-        says(&folder.helve(&["runs", &run]).ended(0), &["applied, pinned"]);
+        says(
+            &folder.helve(&["runs", &run]).ended(0),
+            &["applied, pinned"],
+        );
         says(&folder.helve(&["unpin", &run]).ended(0), &["unpinned"]);
         assert_eq!(
             folder.json(&["gc", "--json"])["expired"],
