@@ -56,7 +56,7 @@ impl Machine {
     pub(crate) fn probe() -> Self {
         let effective = capabilities(None).map_or(CapabilitySet::empty(), |sets| sets.effective);
         let needed = CapabilitySet::SYS_ADMIN | CapabilitySet::SETPCAP;
-        let privileged = effective.contains(needed);
+        let privileged = effective.contains(needed) && is_real_root();
         let groups = Groups::find().ok().map(Arc::new);
         let counted = groups.as_ref().is_some_and(|groups| groups.processes());
         let mut own = real(&["/tmp", "/var/tmp"]);
@@ -88,6 +88,18 @@ impl Machine {
     pub(crate) fn filter(&self, network: bool) -> Arc<[sock_filter]> {
         Arc::clone(if network { &self.online } else { &self.offline })
     }
+}
+
+/// Whether rights here are rights on the machine. In a namespace of users they are
+/// not: no devices, and no attributes that only root sees.
+fn is_real_root() -> bool {
+    let Ok(map) = fs::read_to_string("/proc/self/uid_map") else {
+        return false;
+    };
+    let mut numbers = map.split_whitespace();
+    numbers.next() == Some("0")
+        && numbers.next() == Some("0")
+        && numbers.next() == Some("4294967295")
 }
 
 /// Those that are there, and no links to others.

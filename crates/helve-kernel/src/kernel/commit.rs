@@ -191,6 +191,7 @@ impl Execution {
             lock(&kernel.inner.waiting).remove(&ready.run);
             return (Err(error), Fate::Dropped);
         }
+        kernel.told(Change::Run(ready.run.clone()));
         kernel.told(Change::Approval(approval.id.clone()));
         kernel.notify(approval.clone());
         let summary = answer.meta.changes.take();

@@ -15,9 +15,9 @@ use crate::out;
 /// left out; `--patch` leaves out nothing.
 #[derive(Debug, Args)]
 pub(crate) struct DiffArgs {
-    /// The run: its id, or the last characters of it.
+    /// The run: its id, or the last characters of it [default: the last that waits, or that changed something].
     #[arg(value_name = "RUN")]
-    id: String,
+    id: Option<String>,
     /// Only how much of each path.
     #[arg(long, conflicts_with_all = ["patch", "json"])]
     stat: bool,
@@ -36,7 +36,13 @@ pub(crate) async fn run(args: &DiffArgs) -> Done {
 }
 
 async fn show(args: &DiffArgs, client: &Client) -> Done {
-    let id = Kind::Run.find(client, &args.id).await?;
+    let id = match &args.id {
+        Some(id) => Kind::Run.find(client, id).await?,
+        None => match changed::last_staged(client).await? {
+            Some(id) => id,
+            None => changed::last(client).await?,
+        },
+    };
     let place = format!("/runs/{id}/diff");
     if args.patch {
         let patch = changed::whole(client, &format!("{place}?format=patch")).await?;

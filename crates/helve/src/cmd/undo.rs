@@ -18,8 +18,8 @@ use crate::table::{Cell, Table};
 /// somebody has changed a file since, nothing is done unless `--force` is given.
 #[derive(Debug, Args)]
 pub(crate) struct UndoArgs {
-    /// The runs: their ids, or the last characters of them.
-    #[arg(value_name = "RUN", required_unless_present = "since")]
+    /// The runs: their ids, or the last characters of them [default: the last that changed something].
+    #[arg(value_name = "RUN")]
     ids: Vec<String>,
     /// This run and all that were committed after it.
     #[arg(long, value_name = "RUN")]
@@ -54,6 +54,9 @@ async fn undo(args: &UndoArgs, client: &Client) -> Done {
         Some(id) => Some(Kind::Run.find(client, id).await?),
         None => None,
     };
+    if runs.is_empty() && since.is_none() {
+        runs.push(changed::last(client).await?);
+    }
     let only: Vec<String> = args.paths.iter().map(|p| paths.meant(p)).collect();
     let body = json!({
         "runs": runs,

@@ -79,7 +79,7 @@ fn a_hub_that_is_killed_loses_nothing_and_repeats_nothing() {
                     while !done.load(Ordering::Relaxed) && work(server, folder, worker).is_some() {}
                 });
             }
-            wait(Duration::from_millis(20 + chance.below(230)));
+            wait(Duration::from_millis(50 + chance.below(450)));
             done.store(true, Ordering::Relaxed);
             // From outside, while requests are on their way.
             server.signal("-KILL");

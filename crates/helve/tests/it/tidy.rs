@@ -66,9 +66,16 @@ const EDGES: &[(&str, &[&str])] = &[
             "helve-store",
         ],
     ),
+    ("helve-changes", &["helve-core"]),
     ("helve-core", &[]),
-    ("helve-exec", &["helve-core", "helve-kernel"]),
-    ("helve-kernel", &["helve-core", "helve-macros"]),
+    (
+        "helve-exec",
+        &["helve-core", "helve-kernel", "helve-sandbox"],
+    ),
+    (
+        "helve-kernel",
+        &["helve-changes", "helve-core", "helve-macros"],
+    ),
     ("helve-macros", &[]),
     ("helve-sandbox", &[]),
     ("helve-server", &["helve-core", "helve-kernel"]),
