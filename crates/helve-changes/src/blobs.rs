@@ -162,6 +162,18 @@ impl Blobs {
         Ok((hash, size))
     }
 
+    /// Keeps a file's content, in one piece if it is small; its hash.
+    pub(crate) fn put_file(&self, from: &mut File, size: u64) -> Result<Hash, Error> {
+        if size > SMALL {
+            return Ok(self.put_stream(from)?.0);
+        }
+        let mut bytes = Vec::with_capacity(size as usize + 1);
+        from.read_to_end(&mut bytes).at("read into", &self.folder)?;
+        let hash = Hash::of(&bytes);
+        self.put(&hash, &bytes)?;
+        Ok(hash)
+    }
+
     fn pack(&self, from: &mut dyn Read, to: File, aside: &Path) -> Result<(Hash, u64), Error> {
         let mut packer = zstd::stream::write::Encoder::new(to, LEVEL).at("write", aside)?;
         let mut sum = Sha256::new();

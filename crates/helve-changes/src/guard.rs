@@ -8,6 +8,7 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use unicode_normalization::UnicodeNormalization;
@@ -17,7 +18,7 @@ use crate::error::Error;
 
 /// The paths that a changeset may touch.
 #[derive(Debug, Clone, Default)]
-pub struct Allowed(Vec<PathBuf>);
+pub struct Allowed(BTreeSet<PathBuf>);
 
 /// Files that a program reads and obeys, wherever they lie.
 const FILES: &[&str] = &[
@@ -96,7 +97,7 @@ impl Allowed {
 
     /// Whether a path lies at or beneath one of them.
     pub fn contains(&self, path: &Path) -> bool {
-        self.0.iter().any(|allowed| path.starts_with(allowed))
+        path.ancestors().any(|around| self.0.contains(around))
     }
 
     /// Refuses a changeset that touches anything else.
@@ -119,21 +120,17 @@ impl Allowed {
     /// Whether it only makes a folder on the way to an allowed path, that was not there.
     fn leads(&self, change: &Change) -> bool {
         let makes = change.before.is_absent() && change.after.is_dir();
-        makes
-            && self
-                .0
-                .iter()
-                .any(|allowed| allowed.starts_with(&change.path))
+        // Sorted: what lies beneath a path comes right after it.
+        let beneath = self.0.range(change.path.clone()..).next();
+        makes && beneath.is_some_and(|allowed| allowed.starts_with(&change.path))
     }
 
     fn is_refused(&self, change: &Change) -> bool {
         let Some(unit) = protected(change) else {
             return false;
         };
-        let own = |allowed: &&PathBuf| {
-            change.path.starts_with(allowed) && allowed.components().count() >= unit
-        };
-        !self.0.iter().any(|allowed| own(&allowed))
+        let own = |around: &Path| self.0.contains(around) && around.components().count() >= unit;
+        !change.path.ancestors().any(own)
     }
 }
 

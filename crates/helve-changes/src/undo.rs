@@ -11,6 +11,8 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use rayon::prelude::*;
+
 use crate::blobs::Blobs;
 use crate::capture::Staged;
 use crate::changeset::{Change, Changeset};
@@ -363,25 +365,31 @@ fn folder(path: &Path) -> Change {
 
 /// Keeps what the undo will replace.
 fn keep(changeset: &Changeset, trees: &[Tree], blobs: &Blobs) -> Result<(), Error> {
-    for change in &changeset.changes {
-        let Some(file) = change.before.file().filter(|f| !blobs.has(&f.sha256)) else {
-            continue;
+    changeset.changes.par_iter().try_for_each(|change| {
+        let (Some(file), Some((root, rel))) =
+            (change.before.file(), changeset.root_of(&change.path))
+        else {
+            return Ok(());
         };
-        let Some((root, rel)) = changeset.root_of(&change.path) else {
-            continue;
-        };
+        if blobs.has(&file.sha256) {
+            return Ok(());
+        }
         let found = trees[root].look(rel).at("read", &change.path)?;
         let kept = match found.map(|f| f.kind) {
-            Some(Thing::File(mut content, _)) => blobs.put_stream(&mut content)?.0 == file.sha256,
-            _ => false,
+            Some(Thing::File(mut content, _)) => blobs.put_file(&mut content, file.size)?,
+            _ => return Err(changed(&change.path)),
         };
-        if !kept {
-            let path = change.path.clone();
-            let why = Why::Changed;
-            return Err(Error::Conflict {
-                paths: vec![Conflict { path, why }],
-            });
+        match kept == file.sha256 {
+            true => Ok(()),
+            false => Err(changed(&change.path)),
         }
+    })
+}
+
+fn changed(path: &Path) -> Error {
+    let path = path.to_owned();
+    let why = Why::Changed;
+    Error::Conflict {
+        paths: vec![Conflict { path, why }],
     }
-    Ok(())
 }

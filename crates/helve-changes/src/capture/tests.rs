@@ -63,6 +63,62 @@ fn overlay_case(mount: Mount, first: &[Op], then: &[Op]) {
     there_and_back(&bench, &staged, &before, &shown);
 }
 
+/// What stays is no change because another name came or went.
+#[test]
+fn only_the_name_that_came_or_went_is_a_change() {
+    let bench = Bench::new();
+    bench.put("a", "linked");
+    bench.put("single", "x");
+    std::fs::hard_link(bench.real.join("a"), bench.real.join("b")).unwrap();
+    let copy = bench.at("copy");
+    copy_tree(&bench.real, &copy).unwrap();
+    std::fs::remove_file(copy.join("a")).unwrap();
+    std::fs::hard_link(copy.join("single"), copy.join("twin")).unwrap();
+    let copied = Copied {
+        real: bench.real.clone(),
+        copy,
+    };
+    let staged = capture_copy(&[copied], &bench.allowed(), &bench.blobs).unwrap();
+    let told: Vec<_> = staged.changeset.entries().collect();
+    let (a, twin) = (bench.real.join("a"), bench.real.join("twin"));
+    assert_eq!(
+        told,
+        [
+            (a.as_path(), Kind::Deleted),
+            (twin.as_path(), Kind::Created)
+        ]
+    );
+}
+
+/// What a program wrote where the other kind of mount keeps its books is forged.
+#[test]
+fn forged_books_count_for_nothing() {
+    let bench = Bench::new();
+    bench.put("secret", "s");
+    bench.put("d/x", "x");
+    let upper = bench.at("upper");
+    std::fs::create_dir(upper.join("d")).unwrap();
+    std::fs::write(upper.join("f"), "mine").unwrap();
+    let forge = |name: &str, mark: &str, value: &[u8]| {
+        let flags = rustix::fs::XattrFlags::empty();
+        rustix::fs::setxattr(upper.join(name), mark, value, flags).unwrap();
+    };
+    forge("d", "user.overlay.opaque", b"y");
+    forge("f", "user.overlay.metacopy", b"");
+    forge("f", "user.overlay.redirect", b"/secret");
+    let overlay = bench.overlay(Books::Trusted, false);
+    let staged = capture_overlay(&[overlay], &bench.allowed(), &bench.blobs).unwrap();
+    let told: Vec<_> = staged.changeset.entries().collect();
+    assert_eq!(told, [(bench.real.join("f").as_path(), Kind::Created)]);
+    bench.commit(&staged).unwrap();
+    assert_eq!(std::fs::read(bench.real.join("f")).unwrap(), b"mine");
+    // And the true books lead nowhere but into the lower folder.
+    forge("f", "trusted.overlay.metacopy", b"");
+    forge("f", "trusted.overlay.redirect", b"/../secret");
+    let overlay = bench.overlay(Books::Trusted, false);
+    assert!(capture_overlay(&[overlay], &bench.allowed(), &bench.blobs).is_err());
+}
+
 fn without_chown(ops: Vec<Op>) -> Vec<Op> {
     ops.into_iter()
         .filter(|op| !matches!(op, Op::Chown(..)))

@@ -344,7 +344,7 @@ const HOLE: usize = 4096;
 impl Write for Sparse {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         for block in bytes.chunks(HOLE) {
-            if block.len() == HOLE && block.iter().all(|b| *b == 0) {
+            if block == [0; HOLE] {
                 self.hole += HOLE as u64;
                 continue;
             }

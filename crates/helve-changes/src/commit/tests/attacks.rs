@@ -40,22 +40,31 @@ impl Probe for Swap {
 /// At every step of a commit a folder on the way becomes a link that leads outside.
 #[test]
 fn a_link_swapped_in_at_any_step_never_leads_outside() {
+    swapped_at_any_step(|f| {
+        f.write(Path::new("d/in/x"), b"new").unwrap();
+        f.write(Path::new("d/in/new"), b"new").unwrap();
+        f.remove(Path::new("d/in/gone")).unwrap();
+        f.create_dir_all(Path::new("d/in/deep")).unwrap();
+    });
+    swapped_at_any_step(|f| {
+        f.write(Path::new("d/in/new"), b"new").unwrap();
+        f.write(Path::new("d/in/newer"), b"new").unwrap();
+    });
+}
+
+fn swapped_at_any_step(change: impl Fn(&Files)) {
     let bench = Bench::new();
     let outside = bench.at("outside");
-    fs::create_dir(&outside).unwrap();
-    for name in ["x", "gone"] {
+    // Deeper than the link, where only the whole way tells.
+    fs::create_dir_all(outside.join("in")).unwrap();
+    for name in ["in/x", "in/gone"] {
         fs::write(outside.join(name), "old").unwrap();
         bench.put(&format!("d/{name}"), "old");
     }
     symlink(&outside, bench.real.join("evil")).unwrap();
     let (theirs, before) = (snapshot(&outside), snapshot(&bench.real));
     for at in 1.. {
-        let staged = bench.staged(|f| {
-            f.write(Path::new("d/x"), b"new").unwrap();
-            f.write(Path::new("d/new"), b"new").unwrap();
-            f.remove(Path::new("d/gone")).unwrap();
-            f.create_dir_all(Path::new("d/deep/er")).unwrap();
-        });
+        let staged = bench.staged(&change);
         let at_root = |name| bench.real.join(name);
         let (folder, evil, kept) = (at_root("d"), at_root("evil"), at_root("kept"));
         let seen = AtomicUsize::new(0);
@@ -73,14 +82,14 @@ fn a_link_swapped_in_at_any_step_never_leads_outside() {
         swap.back();
         if swap.seen.into_inner() < at {
             result.unwrap();
-            assert!(at > 15, "there are more steps than that");
+            assert!(at > 10, "there are more steps than that");
             return;
         }
         let _ = bench.journal.recover(&bench.blobs);
         let _ = bench.journal.settle(&staged.changeset.id());
         // For the next round, whatever this one left.
         fs::remove_dir_all(bench.real.join("d")).unwrap();
-        for name in ["x", "gone"] {
+        for name in ["in/x", "in/gone"] {
             bench.put(&format!("d/{name}"), "old");
         }
         assert_eq!(snapshot(&bench.real).contents(), before.clone().contents());
@@ -129,20 +138,59 @@ fn a_link_swapped_in_all_the_time_never_leads_outside() {
     assert_eq!(snapshot(&outside), before);
 }
 
+/// Somebody writes between the check and the rename.
+struct Meddle<'a>(&'a Path, AtomicBool);
+
+impl Probe for Meddle<'_> {
+    fn step(&self, what: &'static str) -> io::Result<()> {
+        match what == "turn the journal" && !self.1.swap(true, Ordering::SeqCst) {
+            true => fs::write(self.0, "theirs, and longer"),
+            false => Ok(()),
+        }
+    }
+}
+
+#[test]
+fn what_others_write_meanwhile_is_not_lost() {
+    for name in ["changed", "deleted", "new"] {
+        let bench = Bench::new();
+        bench.put("changed", "old");
+        bench.put("deleted", "old");
+        bench.put("other", "old");
+        let staged = bench.staged(|f| {
+            f.write(Path::new("changed"), b"mine").unwrap();
+            f.write(Path::new("new"), b"mine").unwrap();
+            f.write(Path::new("other"), b"mine").unwrap();
+            f.remove(Path::new("deleted")).unwrap();
+        });
+        let path = bench.real.join(name);
+        let meddle = Meddle(&path, AtomicBool::new(false));
+        let result = bench
+            .journal
+            .commit_with(&staged, &bench.allowed(), &bench.blobs, &meddle);
+        assert!(
+            matches!(result, Err(Error::Half { .. })),
+            "{name}: {result:?}"
+        );
+        assert_eq!(fs::read(&path).unwrap(), b"theirs, and longer");
+        assert_eq!(fs::read(bench.real.join("other")).unwrap(), b"old");
+    }
+}
+
 /// A link in place of the folder: what lies beyond it is never looked at.
 #[test]
 fn a_link_in_place_of_a_folder_is_a_conflict() {
     let bench = Bench::new();
     let outside = bench.at("outside");
-    fs::create_dir(&outside).unwrap();
-    fs::write(outside.join("x"), "mine").unwrap();
-    bench.put("d/x", "mine");
-    let staged = bench.staged(|f| f.write(Path::new("d/x"), b"new").unwrap());
+    fs::create_dir_all(outside.join("in")).unwrap();
+    fs::write(outside.join("in/x"), "mine").unwrap();
+    bench.put("d/in/x", "mine");
+    let staged = bench.staged(|f| f.write(Path::new("d/in/x"), b"new").unwrap());
     fs::rename(bench.real.join("d"), bench.real.join("kept")).unwrap();
     symlink(&outside, bench.real.join("d")).unwrap();
     let error = bench.commit(&staged).unwrap_err();
     assert!(matches!(error, Error::Conflict { .. }), "{error:?}");
-    assert_eq!(fs::read(outside.join("x")).unwrap(), b"mine");
+    assert_eq!(fs::read(outside.join("in/x")).unwrap(), b"mine");
 }
 
 #[test]
