@@ -12,7 +12,7 @@ mod tests;
 use std::collections::HashSet;
 use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::blobs::Blobs;
 use crate::capture::Staged;
@@ -56,17 +56,23 @@ impl Limits {
 /// Lines around a change.
 const CONTEXT: u32 = 3;
 
-/// The diff for people: nothing in it is hidden, and what is left out is said.
-pub fn unified(staged: &Staged, blobs: &Blobs, limits: &Limits) -> Result<String, Error> {
-    let raw = render(staged, blobs, limits, Form::People)?;
+/// The diff for people: nothing in it is hidden, and what is left out is said. Names
+/// begin at `base`.
+pub fn unified(
+    staged: &Staged,
+    blobs: &Blobs,
+    limits: &Limits,
+    base: Option<&Path>,
+) -> Result<String, Error> {
+    let raw = render(staged, blobs, limits, base, Form::People)?;
     let lines = raw.split(|b| *b == b'\n').map(visible::line);
     Ok(lines.collect::<Vec<_>>().join("\n"))
 }
 
 /// The diff for programs, byte for byte: `git apply` takes it. Paths are relative to
 /// the root. Folders, owners, attributes and binary contents have no place in it.
-pub fn patch(staged: &Staged, blobs: &Blobs) -> Result<Vec<u8>, Error> {
-    render(staged, blobs, &Limits::NONE, Form::Git)
+pub fn patch(staged: &Staged, blobs: &Blobs, base: Option<&Path>) -> Result<Vec<u8>, Error> {
+    render(staged, blobs, &Limits::NONE, base, Form::Git)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,9 +89,16 @@ enum Body {
     Nothing,
 }
 
-fn render(staged: &Staged, blobs: &Blobs, limits: &Limits, form: Form) -> Result<Vec<u8>, Error> {
+fn render(
+    staged: &Staged,
+    blobs: &Blobs,
+    limits: &Limits,
+    base: Option<&Path>,
+    form: Form,
+) -> Result<Vec<u8>, Error> {
     let mut out = Out {
         bytes: Vec::new(),
+        base: base.map(Path::to_owned),
         form,
         budget: Budget::new(limits),
     };
@@ -107,6 +120,8 @@ fn render(staged: &Staged, blobs: &Blobs, limits: &Limits, form: Form) -> Result
 
 struct Out {
     bytes: Vec<u8>,
+    /// Where names begin; at the root that they are beneath if nothing is said.
+    base: Option<PathBuf>,
     form: Form,
     budget: Budget,
 }
@@ -135,9 +150,10 @@ impl Out {
                 return Ok(());
             }
         }
-        let new = relative(staged, &change.path);
+        let base = self.base.clone();
+        let new = relative(staged, base.as_deref(), &change.path);
         let old = match &change.renamed_from {
-            Some(from) => relative(staged, from),
+            Some(from) => relative(staged, base.as_deref(), from),
             None => new.clone(),
         };
         let given_up = change
@@ -421,8 +437,12 @@ fn sizes(before: &State, after: &State) -> String {
     format!("{} -> {}", one(before), one(after))
 }
 
-fn relative(staged: &Staged, path: &Path) -> Vec<u8> {
-    let rel = staged.changeset.root_of(path).map_or(path, |(_, rel)| rel);
+fn relative(staged: &Staged, base: Option<&Path>, path: &Path) -> Vec<u8> {
+    let whole = || path.strip_prefix("/").unwrap_or(path);
+    let rel = match base {
+        Some(base) => path.strip_prefix(base).unwrap_or_else(|_| whole()),
+        None => staged.changeset.root_of(path).map_or(path, |(_, rel)| rel),
+    };
     rel.as_os_str().as_bytes().to_vec()
 }
 

@@ -74,7 +74,7 @@ fn git_applies_the_patch() {
         f.write(at("new/file"), b"").unwrap();
     });
     let path = bench.at("patch");
-    fs::write(&path, patch(&staged, &bench.blobs).unwrap()).unwrap();
+    fs::write(&path, patch(&staged, &bench.blobs, None).unwrap()).unwrap();
     git(&["apply", "--check", path.to_str().unwrap()]);
     // Applied by git, it is what a commit makes of it.
     let copy = bench.at("copy");
@@ -104,7 +104,7 @@ fn nothing_is_hidden_from_people() {
         f.write(at("n\n+fake"), b"x\n").unwrap();
         f.write(at("binary"), b"\0\x01").unwrap();
     });
-    let shown = unified(&staged, &bench.blobs, &Limits::default()).unwrap();
+    let shown = unified(&staged, &bench.blobs, &Limits::default(), None).unwrap();
     assert!(
         shown.contains("+safe\\u{202e}evil\\u{200b}\\u{1b}[2J\\u{d}X\\u{2066}"),
         "{shown}"
@@ -138,6 +138,7 @@ fn what_is_left_out_is_said() {
                 bytes,
                 lines,
             },
+            None,
         )
         .unwrap()
     };

@@ -412,10 +412,12 @@ impl Kernel {
         let Some(keeper) = &self.inner.keeper else {
             return rows;
         };
-        let staged = effect.staged.clone();
+        let (staged, root) = (effect.staged.clone(), self.inner.root.clone());
         let limits = helve_changes::diff::Limits::default();
         let shown = keeper
-            .blocking(move |keeper| helve_changes::diff::unified(&staged, keeper.blobs(), &limits))
+            .blocking(move |keeper| {
+                helve_changes::diff::unified(&staged, keeper.blobs(), &limits, Some(&root))
+            })
             .await;
         let shown = shown.unwrap_or_else(|e| format!("the diff cannot be shown: {e}"));
         shown + &rows

@@ -61,7 +61,7 @@ impl Kernel {
         self.run(run).await?;
         let changes = self.changes_of(run).await?;
         let rows = changes.rows.clone();
-        let keeper = self.keeper()?;
+        let (keeper, root) = (self.keeper()?, self.inner.root.clone());
         let shown = keeper.blocking(move |keeper| {
             let staged = match &changes.staged {
                 Some(json) if changes.state.is_open() => Staged::from_json(json)?,
@@ -69,9 +69,9 @@ impl Kernel {
             };
             let (blobs, limits) = (keeper.blobs(), diff::Limits::default());
             Ok(match form {
-                DiffForm::Text => Diff::Text(diff::unified(&staged, blobs, &limits)?),
+                DiffForm::Text => Diff::Text(diff::unified(&staged, blobs, &limits, Some(&root))?),
                 DiffForm::Json => Diff::Json(diff::to_json(&staged, blobs, &limits)?),
-                DiffForm::Patch => Diff::Patch(diff::patch(&staged, blobs)?),
+                DiffForm::Patch => Diff::Patch(diff::patch(&staged, blobs, Some(&root))?),
             })
         });
         let mut shown = shown.await.map_err(|e| refusal(&e))?;
