@@ -142,6 +142,25 @@ fn lines(change: &Value) -> String {
     }
 }
 
+/// The last run whose changes wait for approval.
+pub(crate) async fn last_staged(client: &Client) -> Result<Option<String>, Failure> {
+    let page = client.get("/runs?state=staged&limit=1").await?;
+    Ok(page["items"][0]["id"].as_str().map(str::to_owned))
+}
+
+/// The last run that changed something and was not undone; undos apart, so that one after
+/// the other goes further back.
+pub(crate) async fn last(client: &Client) -> Result<String, Failure> {
+    let page = client.get("/changes?limit=200").await?;
+    let items = page["items"].as_array().into_iter().flatten();
+    let mut counts = items.filter(|i| i["state"] == "succeeded" && i["tool"] != UNDO);
+    let run = counts.next().and_then(|i| i["run"].as_str());
+    run.map(str::to_owned).ok_or_else(|| {
+        Failure::input("no run has changed anything lately that was not undone")
+            .hint("`helve log` tells what was changed by which run")
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -192,23 +211,4 @@ mod tests {
             "  changed  a     +2 -1\n  created  /v/b  binary\n  deleted  long  left out: too large\n"
         );
     }
-}
-
-/// The last run whose changes wait for approval.
-pub(crate) async fn last_staged(client: &Client) -> Result<Option<String>, Failure> {
-    let page = client.get("/runs?state=staged&limit=1").await?;
-    Ok(page["items"][0]["id"].as_str().map(str::to_owned))
-}
-
-/// The last run that changed something and was not undone; undos apart, so that one after
-/// the other goes further back.
-pub(crate) async fn last(client: &Client) -> Result<String, Failure> {
-    let page = client.get("/changes?limit=200").await?;
-    let items = page["items"].as_array().into_iter().flatten();
-    let mut counts = items.filter(|i| i["state"] == "succeeded" && i["tool"] != UNDO);
-    let run = counts.next().and_then(|i| i["run"].as_str());
-    run.map(str::to_owned).ok_or_else(|| {
-        Failure::input("no run has changed anything lately that was not undone")
-            .hint("`helve log` tells what was changed by which run")
-    })
 }

@@ -50,6 +50,16 @@ struct Target {
     changes: Option<Changes>,
 }
 
+/// A record over several runs.
+struct RowChain<'r> {
+    /// What the last made of it.
+    after: Option<&'r Value>,
+    /// What it was before the first.
+    before: Option<&'r Value>,
+    /// Somebody came between.
+    gap: bool,
+}
+
 impl Kernel {
     /// Takes back what runs have changed: all of it, or nothing.
     pub async fn undo(&self, who: &Arc<Principal>, call: UndoCall) -> Answer {
@@ -259,34 +269,35 @@ impl Kernel {
         if !call.paths.is_empty() {
             return Ok(Vec::new());
         }
-        // By place: what the last made of it, what it was before the first, and whether
-        // somebody came between.
-        let mut chains: BTreeMap<(&str, &str), (&Option<Value>, &Option<Value>, bool)> =
-            BTreeMap::new();
+        let mut chains: BTreeMap<(&str, &str), RowChain<'_>> = BTreeMap::new();
         let changes = targets.iter().filter_map(|t| t.changes.as_ref());
         for row in changes.flat_map(|c| &c.rows) {
             chains
                 .entry((&row.collection, &row.key))
-                .and_modify(|(_, before, gap)| {
-                    *gap |= **before != row.after;
-                    *before = &row.before;
+                .and_modify(|chain| {
+                    chain.gap |= chain.before != row.after.as_ref();
+                    chain.before = row.before.as_ref();
                 })
-                .or_insert((&row.after, &row.before, false));
+                .or_insert(RowChain {
+                    after: row.after.as_ref(),
+                    before: row.before.as_ref(),
+                    gap: false,
+                });
         }
         let (mut rows, mut conflicts) = (Vec::new(), Vec::new());
-        for ((collection, key), (after, before, gap)) in chains {
+        for ((collection, key), chain) in chains {
             let now = self.inner.store.row(collection, key).await;
             let now = now.map_err(|e| broken(&e))?;
             let row = RowChange {
                 collection: collection.to_owned(),
                 key: key.to_owned(),
                 before: now,
-                after: before.clone(),
+                after: chain.before.cloned(),
             };
             if row.before == row.after {
                 continue;
             }
-            if (gap || row.before != *after) && !call.force {
+            if (chain.gap || row.before.as_ref() != chain.after) && !call.force {
                 conflicts.push(format!("`{}` was changed since", row.name()));
             }
             rows.push(row);
