@@ -35,4 +35,5 @@ mod program;
 mod running;
 mod settings;
 
+pub use ground::{Ability, Given, Held};
 pub use host::HostExecutor;

@@ -2,6 +2,7 @@
 
 #![allow(clippy::needless_pass_by_value, clippy::unwrap_used)]
 
+mod real;
 mod through_kernel;
 mod writing;
 

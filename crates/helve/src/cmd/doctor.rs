@@ -1,6 +1,7 @@
 //! `helve doctor`: what is wrong here, and what to do about it.
 
 mod checks;
+mod sandbox;
 
 use clap::Args;
 use serde_json::{Value, json};

@@ -54,6 +54,42 @@ fn nothing_is_made_by_looking() {
 }
 
 #[test]
+fn what_the_sandbox_has_is_told_one_by_one() {
+    let folder = workspace();
+    folder.helve(&["tools"]).ended(0);
+    let all = folder.helve(&["doctor", "--json"]).ended(0).json();
+    let found: Vec<(&str, &str)> = all
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|c| c["name"] == "sandbox")
+        .map(|c| (c["status"].as_str().unwrap(), c["found"].as_str().unwrap()))
+        .collect();
+    assert_eq!(
+        found[0].0, "ok",
+        "the tests of what runs need it: {found:?}"
+    );
+    assert!(found[0].1.starts_with("whole: "), "{found:?}");
+    for name in [
+        "mount namespace",
+        "overlay",
+        "landlock",
+        "seccomp",
+        "reflink",
+    ] {
+        let (works, no) = (format!("{name} works"), format!("no {name} ("));
+        let told = found
+            .iter()
+            .filter(|f| f.1 == works || f.1.starts_with(&no));
+        assert_eq!(told.count(), 1, "{name}: {found:?}");
+    }
+    // Nothing stays of the trial.
+    let state = std::fs::read_dir(folder.path().join(".helve")).unwrap();
+    let mut names = state.map(|e| e.unwrap().file_name().into_string().unwrap());
+    assert!(names.all(|name| !name.contains("trial")));
+}
+
+#[test]
 fn what_is_wrong_is_said() {
     let folder = workspace();
     folder.helve(&["tools"]).ended(0);

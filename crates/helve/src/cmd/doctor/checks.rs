@@ -4,14 +4,13 @@
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use helve_core::ToolDef;
-use helve_core::def::{ExecutorKind, Risk};
+use helve_core::def::ExecutorKind;
 use helve_core::lint::Severity;
 use helve_exec::HostExecutor;
 use helve_kernel::{At, Executor as _, Store as _, StoreError};
 use helve_store::SqliteStore;
 
-use super::{Check, Status};
+use super::{Check, Status, sandbox};
 use crate::client::{Client, Target};
 use crate::cmd::{audit, policy};
 use crate::config::Config;
@@ -53,7 +52,7 @@ pub(super) async fn all(target: &Target) -> Vec<Check> {
     }
     checks.push(executors());
     checks.push(disk(&root));
-    checks.push(sandbox());
+    checks.extend(sandbox::checks(state.path()).await);
     checks
 }
 
@@ -309,9 +308,6 @@ async fn tools(root: &Path, config: &Config) -> Vec<Check> {
         }
         for tool in &document.tools {
             match tool.def.executor.as_ref().map(|e| e.kind) {
-                Some(ExecutorKind::Host) if writes(&tool.def) => {
-                    unable.push(format!("`{}` (writes)", tool.def.name));
-                }
                 Some(ExecutorKind::Host) => match host.inspect(&tool.def).await {
                     Ok(_) => sound += 1,
                     Err(e) => {
@@ -338,15 +334,10 @@ async fn tools(root: &Path, config: &Config) -> Vec<Check> {
         let text = format!("can be seen, but not called: {}", unable.join(", "));
         checks.push(
             Check::new("tools", Status::Warn, out::visible(&text))
-                .todo("this build runs the executor `host` only, and nothing that writes"),
+                .todo("this build runs the executor `host` only"),
         );
     }
     checks
-}
-
-/// Whether the host executor refuses it, because nobody could undo it.
-fn writes(def: &ToolDef) -> bool {
-    !matches!(def.risk, Some(Risk::Read | Risk::ExecLow | Risk::ExecHigh))
 }
 
 fn executors() -> Check {
@@ -373,9 +364,4 @@ fn disk(root: &Path) -> Check {
         true => Check::new("disk", Status::Warn, text)
             .todo("make room: what cannot be recorded does not run"),
     }
-}
-
-fn sandbox() -> Check {
-    let text = "none in this build: tools run with your rights, and none that write run at all";
-    Check::new("sandbox", Status::Note, text)
 }
