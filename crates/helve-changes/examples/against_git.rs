@@ -19,6 +19,7 @@ use helve_changes::{Allowed, Blobs, Books, Journal, Later, Overlay, Undo, captur
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
+/// Unless another number is given.
 const ROUNDS: usize = 5;
 const CHANGES: usize = 784;
 
@@ -43,7 +44,8 @@ fn main() -> Outcome<()> {
             "start",
         ],
     )?;
-    for round in 0..ROUNDS {
+    let rounds = std::env::args().nth(1).map_or(Ok(ROUNDS), |n| n.parse())?;
+    for round in 0..rounds {
         let measured = one_round(&base, round);
         for folder in ["upper", "copy", "objects", "journal"] {
             let _ = fs::remove_dir_all(base.join(folder));
