@@ -20,12 +20,14 @@ use crate::spec::{Limit, Limits};
 /// How a group's folder begins; the number of the hub's process follows.
 const PREFIX: &str = "helve-";
 
+/// How many this process has made: no two have one name, whoever makes them.
+static MADE: AtomicU32 = AtomicU32::new(0);
+
 /// Where groups can be made, and those that are free.
 #[derive(Debug)]
 pub(crate) struct Groups {
     trees: Vec<Tree>,
     free: Mutex<Vec<Vec<Part>>>,
-    made: AtomicU32,
 }
 
 /// A hierarchy in which this process may make groups.
@@ -103,7 +105,6 @@ impl Groups {
         let groups = Self {
             trees: trees()?,
             free: Mutex::default(),
-            made: AtomicU32::new(0),
         };
         if groups.trees.is_empty() {
             let problem = "no control group of this process may be divided";
@@ -152,7 +153,7 @@ impl Groups {
     }
 
     fn make(&self) -> io::Result<Vec<Part>> {
-        let number = self.made.fetch_add(1, Ordering::Relaxed);
+        let number = MADE.fetch_add(1, Ordering::Relaxed);
         let name = format!("{PREFIX}{}-{number}", std::process::id());
         let parts = self.trees.iter().map(|tree| {
             let folder = tree.folder.join(&name);
@@ -346,5 +347,16 @@ fn sweep(folder: &Path) {
         if hub.is_some_and(|hub| hub.parse::<u32>().is_ok() && gone(hub)) {
             let _ = fs::remove_dir(entry.path());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Groups;
+
+    #[test]
+    fn those_of_one_process_do_not_get_in_each_others_way() {
+        let (one, other) = (Groups::find(), Groups::find());
+        assert_eq!(one.is_ok(), other.is_ok(), "{one:?} {other:?}");
     }
 }

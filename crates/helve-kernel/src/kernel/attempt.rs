@@ -93,7 +93,7 @@ impl Execution {
                 if let Doer::Executor(_, permit) = doer {
                     permit.stop.cancel();
                 }
-                timed_out(&ready.entry.def, limit)
+                timed_out(&ready.entry.def, limit, self.kernel.is_held(&ready.entry))
             }
         };
         if let Doer::Executor(..) = doer {
@@ -108,9 +108,10 @@ fn crashed(tool: &helve_core::ToolName, panic: &(dyn std::any::Any + Send)) -> T
     ToolError::internal(format!("`{tool}` crashed: {}", panic_text(panic)))
 }
 
-fn timed_out(def: &helve_core::ToolDef, limit: Duration) -> ToolError {
+fn timed_out(def: &helve_core::ToolDef, limit: Duration, held: bool) -> ToolError {
     let effect = match def.risk == Some(Risk::Read) || def.idempotent {
         true => "it can be called again",
+        false if held => "nothing was changed",
         false => "whether it took effect is unknown",
     };
     let error = ToolError::timeout(format!("`{}` ran past its limit of {limit:?}", def.name));

@@ -401,6 +401,7 @@ impl Execution {
         let error = ToolError::denied(format!("the run was stopped by {by}"));
         error.with_hint(match self.attempts.load(Ordering::Relaxed) {
             0 => "it had not begun",
+            _ if self.kernel.is_held(&self.ready.entry) => "nothing was changed",
             _ => "whether it took effect is unknown",
         })
     }

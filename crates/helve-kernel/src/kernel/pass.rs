@@ -211,6 +211,11 @@ impl Kernel {
         }
     }
 
+    /// Whether a tool that did not come to its end has certainly changed nothing.
+    pub(super) fn is_held(&self, entry: &Entry) -> bool {
+        entry.def.risk != Some(Risk::Read) && self.holds(entry).is_ok()
+    }
+
     /// Whether people decide about the effect of a tool, and not about the intent.
     pub(super) fn shows_first(&self, entry: &Entry) -> bool {
         let writes = matches!(entry.def.risk, Some(Risk::Write) | None);

@@ -108,6 +108,10 @@ impl Kernel {
     async fn lose(&self, run: &Run) -> Result<(), StoreError> {
         let error = match run.state {
             RunState::Queued => ToolError::transient("the hub stopped before the run began"),
+            _ if self.find(&run.tool).is_some_and(|e| self.is_held(&e)) => {
+                ToolError::transient("the hub stopped while the tool ran")
+                    .with_hint("nothing was changed; it can be called again")
+            }
             _ => ToolError::internal("the hub stopped while the tool ran")
                 .with_hint("whether it took effect is unknown; look before you call it again"),
         };

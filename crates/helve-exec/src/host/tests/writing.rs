@@ -281,6 +281,12 @@ async fn nothing_is_written_where_it_may_not_be() {
         (&format!("cat {root}/.helve/secret"), &["."]),
         ("ls .helve | grep .", &["."]),
         ("echo x > .helve/y", &["."]),
+        // An archive that leads out of the folder in which it is unpacked.
+        (
+            "echo x > data/f; tar -cPf data/a.tar --transform 's,.*,../beside.txt,' data/f; \
+             tar -xPf data/a.tar -C data",
+            &["data"],
+        ),
         // Only found afterwards.
         ("echo x > data/other.txt", &["data/one.txt"]),
         (
