@@ -48,6 +48,7 @@ pub struct HostExecutor {
     sandbox: Arc<OnceLock<Sandbox>>,
     ground: Arc<OnceLock<Ground>>,
     require_sandbox: bool,
+    room: u64,
 }
 
 impl HostExecutor {
@@ -63,6 +64,7 @@ impl HostExecutor {
             sandbox: Arc::default(),
             ground: Arc::default(),
             require_sandbox: false,
+            room: process::ROOM,
         }
     }
 
@@ -173,6 +175,7 @@ impl HostExecutor {
             artifacts: call.artifacts.map(Path::to_owned),
             grace: self.grace,
             stage,
+            room: self.room,
         };
         let finished = process::run(spec, walls.as_ref(), sink, stop).await;
         let books = match &walls {

@@ -32,8 +32,8 @@ const LINGER: Duration = Duration::from_secs(1);
 /// most that a pipe can hold.
 const LEFT: usize = 1024 * 1024;
 
-/// What must be left on the disk, in bytes.
-const ROOM: u64 = 64 * 1024 * 1024;
+/// What must usually be left on the disk, in bytes.
+pub(crate) const ROOM: u64 = 64 * 1024 * 1024;
 
 /// How often is looked whether it is.
 const ROOM_LOOK: Duration = Duration::from_millis(100);
@@ -61,6 +61,8 @@ pub(crate) struct Spec {
     pub(crate) grace: Duration,
     /// Where what it changes is held back.
     pub(crate) stage: Option<PathBuf>,
+    /// What must be left on that disk, in bytes.
+    pub(crate) room: u64,
 }
 
 /// Where output goes as it comes.
@@ -134,7 +136,7 @@ pub(crate) async fn run(
             () = group.ended() => false,
             () = signals.endless.cancelled() => true,
             () = stop.cancelled() => true,
-            () = filled(spec.stage.as_deref()) => {
+            () = filled(spec.stage.as_deref(), spec.room) => {
                 signals.full.cancel();
                 true
             }
@@ -159,7 +161,9 @@ pub(crate) async fn run(
             .into());
     }
     if signals.full.is_cancelled() {
-        let problem = "it filled the disk: less than 64 MiB are left for what it changes";
+        let left = spec.room >> 20;
+        let problem =
+            format!("it filled the disk: less than {left} MiB are left for what it changes");
         return Err(ToolError::dependency(problem)
             .with_hint("it was stopped, and nothing was changed; make room, or let it write less")
             .into());
@@ -190,14 +194,14 @@ async fn feed(mut pipe: impl AsyncWrite + Unpin, input: &[u8], signals: &Signals
 
 /// Returns when the disk that holds what a program changes is nearly full: what else is
 /// on it, the record of this run before all, must have room.
-async fn filled(stage: Option<&Path>) {
+async fn filled(stage: Option<&Path>, room: u64) {
     let Some(stage) = stage else {
         return std::future::pending().await;
     };
     loop {
         tokio::time::sleep(ROOM_LOOK).await;
         if let Ok(disk) = rustix::fs::statvfs(stage)
-            && disk.f_bavail.saturating_mul(disk.f_frsize) < ROOM
+            && disk.f_bavail.saturating_mul(disk.f_frsize) < room
         {
             return;
         }

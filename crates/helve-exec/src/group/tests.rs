@@ -24,6 +24,7 @@ async fn started(script: &str) -> (Group, Vec<i32>) {
         artifacts: None,
         grace: Duration::from_secs(2),
         stage: None,
+        room: 0,
     })
     .unwrap();
     let (_, stdout, _) = group.pipes().unwrap();

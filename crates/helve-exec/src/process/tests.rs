@@ -51,6 +51,7 @@ fn sh(script: &str) -> Spec {
         artifacts: None,
         grace: Duration::from_secs(2),
         stage: None,
+        room: ROOM,
     }
 }
 

@@ -383,6 +383,30 @@ async fn what_cannot_be_held_is_asked_before() {
 }
 
 #[tokio::test]
+async fn a_disk_that_fills_up_stops_whoever_fills_it() {
+    let mut place = Place::open(Ground::WHOLE).await;
+    let root = place.hub.folder.path().to_owned();
+    let mut executor = HostExecutor::new(&root);
+    // No disk has so much room.
+    executor.room = u64::MAX;
+    let keeper = Keeper::open(&root.join(".helve/again"), None).unwrap();
+    place.kernel = Kernel::builder()
+        .root(&root)
+        .policy(Policy::from_value(&json!([{"effect": "allow", "tool": "*"}])).unwrap())
+        .keeper(Arc::new(keeper))
+        .executor(ExecutorKind::Host, Arc::new(executor))
+        .open()
+        .await
+        .unwrap();
+    let before = place.files();
+    let script = "while :; do echo more >> data/more; done";
+    let error = place.call(writer(script, &["data"])).await.result;
+    let error = error.unwrap_err();
+    assert!(error.message.contains("filled the disk"), "{error}");
+    assert_eq!(place.files(), before);
+}
+
+#[tokio::test]
 async fn a_sandbox_that_is_required_is_not_done_without() {
     for ground in &GROUNDS[1..] {
         let mut place = Place::open(*ground).await;
