@@ -52,7 +52,8 @@ pub(super) async fn all(target: &Target) -> Vec<Check> {
     }
     checks.push(executors());
     checks.push(disk(&root));
-    checks.extend(sandbox::checks(state.path()).await);
+    let required = config.is_some_and(|c| c.sandbox.require_sandbox);
+    checks.extend(sandbox::checks(state.path(), required).await);
     checks
 }
 

@@ -9,11 +9,12 @@ use super::{Check, Status};
 use crate::out;
 
 /// Tries it in the state folder if there is one, else in a folder that is removed.
-pub(super) async fn checks(state: &Path) -> Vec<Check> {
+/// Where a sandbox is `required`, nothing runs without a whole one.
+pub(super) async fn checks(state: &Path, required: bool) -> Vec<Check> {
     let state = state.to_owned();
     let given = tokio::task::spawn_blocking(move || find(&state)).await;
     match given {
-        Ok(Ok(given)) => told(&given),
+        Ok(Ok(given)) => told(&given, required),
         Ok(Err(e)) => {
             let text = format!("cannot be tried: no folder can be made for it: {e}");
             vec![Check::new("sandbox", Status::Warn, text)]
@@ -39,7 +40,7 @@ fn find(state: &Path) -> std::io::Result<Given> {
 }
 
 /// The whole in one line, then one by one.
-fn told(given: &Given) -> Vec<Check> {
+fn told(given: &Given, required: bool) -> Vec<Check> {
     let (status, text) = match given.held {
         Held::Whole => (
             Status::Ok,
@@ -54,7 +55,12 @@ fn told(given: &Given) -> Vec<Check> {
             "no sandbox: programs read and write what you can",
         ),
     };
-    let mut checks = vec![Check::new("sandbox", status, text)];
+    let summary = match required && given.held != Held::Whole {
+        true => Check::new("sandbox", Status::Fail, text)
+            .todo("`require_sandbox` is set, so that no program runs; mend what is named below"),
+        false => Check::new("sandbox", status, text),
+    };
+    let mut checks = vec![summary];
     let mut said = None;
     for ability in &given.abilities {
         let check = one(ability);

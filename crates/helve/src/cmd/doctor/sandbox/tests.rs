@@ -3,7 +3,7 @@ use std::fmt::Write as _;
 use super::*;
 
 /// What is told of a machine on which these do not work.
-fn check(held: Held, broken: &[&'static str], wanted: &str) {
+fn check(held: Held, required: bool, broken: &[&'static str], wanted: &str) {
     let names = [
         ("user namespace", "no program can be run in a sandbox"),
         ("mount namespace", "no program can be run in a sandbox"),
@@ -21,17 +21,15 @@ fn check(held: Held, broken: &[&'static str], wanted: &str) {
         lost,
         why: broken.contains(&name).then(|| "said \u{1b}".to_owned()),
     });
-    let mut told = String::new();
-    for check in super::told(&Given {
-        held,
-        abilities: abilities.to_vec(),
-    }) {
+    let mut text = String::new();
+    let abilities = abilities.to_vec();
+    for check in told(&Given { held, abilities }, required) {
         let (status, found) = (check.status.word(), check.found);
         let found = found.split(['(', ',']).next().unwrap_or_default().trim();
         assert!(!found.contains('\u{1b}'));
         let todo = check.todo.map(|t| t.split(' ').next().map(str::to_owned));
         writeln!(
-            told,
+            text,
             "{status} {found} {}",
             todo.flatten().unwrap_or_default()
         )
@@ -41,13 +39,14 @@ fn check(held: Held, broken: &[&'static str], wanted: &str) {
         let lines = text.lines().map(|l| l.trim().to_owned());
         lines.filter(|l| !l.is_empty()).collect()
     };
-    assert_eq!(lines(&told), lines(wanted));
+    assert_eq!(lines(&text), lines(wanted));
 }
 
 #[test]
 fn all_works() {
     check(
         Held::Whole,
+        true,
         &[],
         "
         ok whole: programs see
@@ -65,6 +64,7 @@ fn all_works() {
 fn a_wall_less_is_a_warning_and_a_comfort_less_is_not() {
     check(
         Held::Copies,
+        false,
         &["overlay", "landlock", "control group of memory", "reflink"],
         "
         warn programs that write run on copies of their folders
@@ -79,12 +79,13 @@ fn a_wall_less_is_a_warning_and_a_comfort_less_is_not() {
 }
 
 #[test]
-fn how_to_mend_it_is_said_once() {
+fn how_to_mend_it_is_said_once_and_what_is_required_fails() {
     check(
         Held::Nothing,
+        true,
         &["user namespace", "mount namespace"],
         "
-        warn no sandbox: programs read and write what you can
+        fail no sandbox: programs read and write what you can `require_sandbox`
         warn no user namespace allow
         warn no mount namespace
         ok overlay works
