@@ -254,12 +254,16 @@ fn changes(sandbox: &Sandbox, at: &Path) {
     let profile = std::env::args().any(|a| a == "profile");
     for round in 0..ROUNDS {
         let script = script(round);
-        ours(sandbox, &tree, at, &script, &mut rows);
+        // Each round in a place of its own, and nothing is removed before the end: for
+        // some seconds ext4 gives no inode out again, and looks for others the longer.
+        let held = at.join(format!("held{round}"));
+        ours(sandbox, &tree, &held, &script, &mut rows);
         if profile {
             // For a profiler: only what is Helve's.
             continue;
         }
-        theirs(&tree, &peer, &script, &mut rows);
+        let copy = at.join(format!("copy{round}"));
+        theirs(&tree, &peer, &copy, &script, &mut rows);
         eprintln!("round {} of {ROUNDS} done", round + 1);
     }
     assert_eq!(git(&tree, &["status", "--porcelain"]), "");
@@ -267,18 +271,17 @@ fn changes(sandbox: &Sandbox, at: &Path) {
 }
 
 /// A run in the sandbox, its changes captured, committed and undone.
-fn ours(sandbox: &Sandbox, tree: &Path, at: &Path, script: &str, rows: &mut Rows) {
-    let held = at.join("held");
+fn ours(sandbox: &Sandbox, tree: &Path, held: &Path, script: &str, rows: &mut Rows) {
     let stage = Stage::new(&held.join("stage"), tree);
     let blobs = Blobs::open(&held.join("objects"), None).unwrap();
     let journal = Journal::open(&held.join("journal")).unwrap();
     let allowed = Allowed::new([tree.to_owned()]);
     let run = stage.spec(&spec("/bin/sh", &["-c", script], tree));
-    settled(at);
+    settled(tree);
     let (took, index) = timed(|| runs(sandbox, &run));
     rows.push("the run itself, in the sandbox", took);
 
-    settled(at);
+    settled(tree);
     let overlays = [stage.overlay(sandbox, index)];
     let (captured, staged) = timed(|| capture_overlay(&overlays, &allowed, &blobs).unwrap());
     rows.push("capture", captured);
@@ -292,7 +295,7 @@ fn ours(sandbox: &Sandbox, tree: &Path, at: &Path, script: &str, rows: &mut Rows
     rows.push("commit", committed);
     rows.push("capture and commit", captured + committed);
 
-    settled(at);
+    settled(tree);
     let (took, ()) = timed(|| {
         let back = Undo {
             changesets: &[&staged.changeset],
@@ -303,19 +306,18 @@ fn ours(sandbox: &Sandbox, tree: &Path, at: &Path, script: &str, rows: &mut Rows
         commit(&undone.staged, &Allowed::just(&undone.staged.changeset));
     });
     rows.push("undo", took);
-    stage.drop_all();
-    fs::remove_dir_all(held).unwrap();
+    remove_work(&held.join("stage/work")).unwrap();
 }
 
 /// The same changes, kept by others.
-fn theirs(tree: &Path, peer: &Path, script: &str, rows: &mut Rows) {
-    let copy = peer.with_extension("copy");
+fn theirs(tree: &Path, peer: &Path, copy: &Path, script: &str, rows: &mut Rows) {
     settled(peer);
-    let took = timed(|| plainly("cp", &["-a", text(tree), text(&copy)])).0;
+    let took = timed(|| plainly("cp", &["-a", text(tree), text(copy)])).0;
     rows.push("cp -a", took);
-    fs::remove_dir_all(&copy).unwrap();
 
-    let change = || {
+    let change = |way: &str| {
+        // Another content for each way, or git would have the objects already.
+        let script = script.replace("round ", &format!("{way} round "));
         let script = format!("cd {} && {script}", text(peer));
         let took = timed(|| plainly("/bin/sh", &["-c", &script])).0;
         settled(peer);
@@ -324,15 +326,12 @@ fn theirs(tree: &Path, peer: &Path, script: &str, rows: &mut Rows) {
     let back = || {
         git(peer, &["reset", "-q", "--hard", "base"]);
         git(peer, &["clean", "-qfd"]);
-        // Or the objects would be there already.
-        git(peer, &["reflog", "expire", "--expire=now", "--all"]);
-        git(peer, &["prune", "--expire=now"]);
     };
     for (name, fsync) in [
         ("git add, commit", None),
         ("git add, commit, core.fsync=all", Some("core.fsync=all")),
     ] {
-        let took = change();
+        let took = change(name);
         if fsync.is_none() {
             rows.push("the same, plainly", took);
         }
@@ -350,7 +349,7 @@ fn theirs(tree: &Path, peer: &Path, script: &str, rows: &mut Rows) {
         rows.push(name, took.0);
         back();
     }
-    change();
+    change("stash");
     let took = timed(|| git(peer, &["stash", "-q", "-u"])).0;
     rows.push("git stash -u", took);
     git(peer, &["stash", "drop", "-q"]);
