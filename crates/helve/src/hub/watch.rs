@@ -60,12 +60,17 @@ pub(crate) async fn watch(
     };
     place(&mut watcher, &config);
     let mut known: Vec<String> = Vec::new();
+    // What changed after it was loaded and before it was watched is seen by nobody else.
+    let mut looked = false;
     loop {
-        tokio::select! {
-            Some(()) = receiver.recv() => {}
-            () = closing.cancelled() => return,
+        if looked {
+            tokio::select! {
+                Some(()) = receiver.recv() => {}
+                () = closing.cancelled() => return,
+            }
+            while let Ok(Some(())) = tokio::time::timeout(QUIET, receiver.recv()).await {}
         }
-        while let Ok(Some(())) = tokio::time::timeout(QUIET, receiver.recv()).await {}
+        let first = !std::mem::replace(&mut looked, true);
         match Config::load(&root) {
             Ok(new) => {
                 if new.policy != config.policy {
@@ -88,11 +93,9 @@ pub(crate) async fn watch(
             Ok(mut synced) => {
                 // What is wrong is told once, not whenever something else changes.
                 let problems = std::mem::take(&mut synced.problems);
-                synced.problems = problems
-                    .iter()
-                    .filter(|p| !known.contains(p))
-                    .cloned()
-                    .collect();
+                // At the first look, whoever started the hub has told them.
+                let new = problems.iter().filter(|p| !first && !known.contains(p));
+                synced.problems = new.cloned().collect();
                 known = problems;
                 if !synced.is_empty() {
                     told(&synced);
