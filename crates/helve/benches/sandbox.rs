@@ -230,9 +230,8 @@ impl Stage {
 }
 
 fn changes(sandbox: &Sandbox, at: &Path) {
-    let (tree, peer) = (at.join("tree"), at.join("peer"));
+    let tree = at.join("tree");
     let bytes = plant(&tree);
-    plainly("cp", &["-a", text(&tree), text(&peer)]);
     println!(
         "{FILES} files, {:.0} MB, a git repository; {} changes by a run in the sandbox; medians of {ROUNDS} rounds\n",
         bytes as f64 / 1e6,
@@ -254,19 +253,27 @@ fn changes(sandbox: &Sandbox, at: &Path) {
     let profile = std::env::args().any(|a| a == "profile");
     for round in 0..ROUNDS {
         let script = script(round);
-        // Each round in a place of its own, and nothing is removed before the end: for
-        // some seconds ext4 gives no inode out again, and looks for others the longer.
-        let held = at.join(format!("held{round}"));
-        ours(sandbox, &tree, &held, &script, &mut rows);
+        // Each on a copy of its own, and nothing is removed before the end: ext4 gives no
+        // inode out again for minutes, and whoever makes files looks the longer for others.
+        let place = |way: &str| at.join(format!("{way}{round}"));
+        let copy = place("ours");
+        rows.push("cp -a", replant(&tree, &copy));
+        ours(sandbox, &copy, &place("held"), &script, &mut rows);
         if profile {
             // For a profiler: only what is Helve's.
             continue;
         }
-        let copy = at.join(format!("copy{round}"));
-        theirs(&tree, &peer, &copy, &script, &mut rows);
+        for (name, way) in [
+            (kept, Way::Commit),
+            ("git add, commit, core.fsync=all", Way::Durable),
+            ("git stash -u", Way::Stash),
+        ] {
+            let copy = place(name.rsplit([' ', '=']).next().unwrap());
+            replant(&tree, &copy);
+            theirs(&copy, name, way, &script, &mut rows);
+        }
         eprintln!("round {} of {ROUNDS} done", round + 1);
     }
-    assert_eq!(git(&tree, &["status", "--porcelain"]), "");
     rows.print(if profile { "commit" } else { kept });
 }
 
@@ -306,54 +313,48 @@ fn ours(sandbox: &Sandbox, tree: &Path, held: &Path, script: &str, rows: &mut Ro
         commit(&undone.staged, &Allowed::just(&undone.staged.changeset));
     });
     rows.push("undo", took);
+    assert_eq!(git(tree, &["status", "--porcelain"]), "");
     remove_work(&held.join("stage/work")).unwrap();
 }
 
-/// The same changes, kept by others.
-fn theirs(tree: &Path, peer: &Path, copy: &Path, script: &str, rows: &mut Rows) {
-    settled(peer);
-    let took = timed(|| plainly("cp", &["-a", text(tree), text(copy)])).0;
-    rows.push("cp -a", took);
+/// How git keeps changes.
+#[derive(Clone, Copy, PartialEq)]
+enum Way {
+    Commit,
+    Durable,
+    Stash,
+}
 
-    let change = |way: &str| {
-        // Another content for each way, or git would have the objects already.
-        let script = script.replace("round ", &format!("{way} round "));
-        let script = format!("cd {} && {script}", text(peer));
-        let took = timed(|| plainly("/bin/sh", &["-c", &script])).0;
-        settled(peer);
-        took
-    };
-    let back = || {
-        git(peer, &["reset", "-q", "--hard", "base"]);
-        git(peer, &["clean", "-qfd"]);
-    };
-    for (name, fsync) in [
-        ("git add, commit", None),
-        ("git add, commit, core.fsync=all", Some("core.fsync=all")),
-    ] {
-        let took = change(name);
-        if fsync.is_none() {
-            rows.push("the same, plainly", took);
-        }
-        let with = |args: &[&str]| {
-            let setting = fsync.map(|setting| ["-c", setting]);
-            git(
-                peer,
-                &[setting.as_ref().map_or(&[][..], |s| s), args].concat(),
-            );
-        };
-        let took = timed(|| {
-            with(&["add", "-A"]);
-            with(&["commit", "-qm", "changes"]);
-        });
-        rows.push(name, took.0);
-        back();
+/// The same changes, kept by git.
+fn theirs(tree: &Path, name: &str, way: Way, script: &str, rows: &mut Rows) {
+    let script = format!("cd {} && {script}", text(tree));
+    let took = timed(|| plainly("/bin/sh", &["-c", &script])).0;
+    if way == Way::Commit {
+        rows.push("the same, plainly", took);
     }
-    change("stash");
-    let took = timed(|| git(peer, &["stash", "-q", "-u"])).0;
-    rows.push("git stash -u", took);
-    git(peer, &["stash", "drop", "-q"]);
-    back();
+    settled(tree);
+    let durable: &[&str] = match way {
+        Way::Durable => &["-c", "core.fsync=all"],
+        Way::Commit | Way::Stash => &[],
+    };
+    let with = |args: &[&str]| git(tree, &[durable, args].concat());
+    let took = timed(|| match way {
+        Way::Stash => with(&["stash", "-q", "-u"]),
+        Way::Commit | Way::Durable => {
+            with(&["add", "-A"]);
+            with(&["commit", "-qm", "changes"])
+        }
+    });
+    rows.push(name, took.0);
+}
+
+/// Copies the repository, so that git knows the copy. How long the copying took.
+fn replant(tree: &Path, copy: &Path) -> f64 {
+    settled(tree);
+    let took = timed(|| plainly("cp", &["-a", text(tree), text(copy)])).0;
+    git(copy, &["update-index", "-q", "--refresh"]);
+    settled(tree);
+    took
 }
 
 /// Nobody has to wait for what others have written.
