@@ -95,6 +95,19 @@ fn set_uid_from_a_user() {
 }
 
 both! {
+    fn every_namespace_is_its_own() {
+        let world = World::new();
+        for name in ["ipc", "mnt", "net", "pid", "uts"] {
+            let link = format!("/proc/self/ns/{name}");
+            let ours = std::fs::read_link(&link).unwrap();
+            let theirs = world.sh(&format!("readlink {link}"));
+            assert!(theirs.starts_with(name), "{theirs}");
+            assert_ne!(theirs.trim(), ours.to_str().unwrap());
+        }
+    }
+}
+
+both! {
     fn nothing_is_inherited() {
         let world = World::new();
         let file = File::open(world.path("state/secret")).unwrap();
