@@ -266,6 +266,10 @@ impl Blobs {
         let mut found = Vec::new();
         for shelf in fs::read_dir(&self.folder).at("read", &self.folder)? {
             let shelf = shelf.at("read", &self.folder)?;
+            // Whatever else somebody put here is not ours, least of all a link.
+            if !shelf.file_type().at("look at", &shelf.path())?.is_dir() {
+                continue;
+            }
             let Some(start) = shelf
                 .file_name()
                 .to_str()

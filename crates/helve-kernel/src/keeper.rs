@@ -30,9 +30,15 @@ impl Keeper {
             path: path.to_owned(),
             source,
         };
+        private_folder(folder).map_err(|e| made(e, folder))?;
+        // The state may lie behind a link, but nothing inside it may be one: what is
+        // written and removed here would be written and removed elsewhere.
+        let folder = &fs::canonicalize(folder).map_err(|e| made(e, folder))?;
         let stage = folder.join("stage");
-        for path in [folder, &stage] {
-            private_folder(path).map_err(|e| made(e, path))?;
+        for path in [&stage, &folder.join("objects"), &folder.join("journal")] {
+            private_folder(path)
+                .and_then(|()| is_folder(path))
+                .map_err(|e| made(e, path))?;
         }
         Ok(Self {
             blobs: Blobs::open(&folder.join("objects"), quota)?,
@@ -99,11 +105,13 @@ impl Keeper {
             .await;
     }
 
-    /// Removes the stages of all runs but these.
+    /// Removes the stages of all runs but these. What is no run's is left alone.
     pub(crate) fn sweep_stages(&self, open: &[RunId]) -> io::Result<()> {
+        is_folder(&self.stage)?;
         for entry in fs::read_dir(&self.stage)? {
             let entry = entry?;
-            if !open.iter().any(|run| entry.file_name() == run.as_str()) {
+            let run = entry.file_name().to_str().and_then(RunId::parse);
+            if run.is_some_and(|run| !open.contains(&run)) {
                 remove_stage(&entry.path())?;
             }
         }
@@ -128,11 +136,26 @@ fn private_folder(path: &Path) -> io::Result<()> {
         .create(path)
 }
 
-/// A run may have left folders that nobody may enter.
+/// A real folder, and no link to one.
+fn is_folder(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path)?.is_dir() {
+        true => Ok(()),
+        false => Err(io::Error::other("it is a link or a file, and no folder")),
+    }
+}
+
+/// A run may have left folders that nobody may enter. A link or a file in the place of
+/// a stage goes as such; what is behind it is not touched.
 fn remove_stage(folder: &Path) -> io::Result<()> {
+    let found = match fs::symlink_metadata(folder) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+        found => found?,
+    };
+    if !found.is_dir() {
+        return fs::remove_file(folder);
+    }
     match fs::remove_dir_all(folder) {
         Ok(()) => Ok(()),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(_) => {
             open_up(folder)?;
             fs::remove_dir_all(folder)

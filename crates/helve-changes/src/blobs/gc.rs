@@ -126,6 +126,16 @@ impl Gc<'_> {
             }
         }
         let aside = self.blobs.folder.join("tmp");
+        if fs::symlink_metadata(&aside)
+            .at("look at", &aside)?
+            .is_symlink()
+        {
+            return Err(Error::Io {
+                what: "clear",
+                path: aside,
+                source: std::io::Error::other("it is a link, and no folder"),
+            });
+        }
         for left in fs::read_dir(&aside).at("read", &aside)?.flatten() {
             fs::remove_file(left.path()).at("remove", &left.path())?;
         }

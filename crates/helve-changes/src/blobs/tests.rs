@@ -168,3 +168,32 @@ fn a_capture_under_way_holds_the_sweep_off() {
     drop(lease);
     assert!(blobs.gc().is_ok());
 }
+
+#[test]
+fn what_others_put_among_the_images_is_not_touched() {
+    let (dir, blobs) = store(None);
+    put(&blobs, b"ours");
+    let precious = dir.path().join("precious");
+    fs::create_dir(&precious).unwrap();
+    fs::write(precious.join("file"), "mine").unwrap();
+    fs::write(blobs.folder.join("zz"), "no folder").unwrap();
+    std::os::unix::fs::symlink(&precious, blobs.folder.join("yy")).unwrap();
+    let everything = Retention {
+        now: SystemTime::now(),
+        age: Some(Duration::ZERO),
+        bytes: None,
+    };
+    let sweep = || {
+        let gc = blobs.gc()?;
+        let plan = gc.plan(&[], &everything)?;
+        gc.sweep(&plan)
+    };
+    sweep().unwrap();
+    assert_eq!(blobs.list().unwrap(), []);
+    let tmp = blobs.folder.join("tmp");
+    fs::remove_dir_all(&tmp).unwrap();
+    std::os::unix::fs::symlink(&precious, &tmp).unwrap();
+    assert!(sweep().is_err());
+    assert_eq!(fs::read_to_string(precious.join("file")).unwrap(), "mine");
+    assert!(blobs.folder.join("zz").exists());
+}

@@ -286,6 +286,8 @@ impl Kernel {
         let _turn = self.inner.committing.clone().lock_owned().await;
         let (changes, staged) = self.staged(&approval.run).await?;
         self.rows_are_as_before(&changes.rows).await?;
+        // Whatever can fail comes before the approval is used.
+        let run = self.run(&ready.run).await?;
         let store = &self.inner.store;
         let record = self
             .entry_of(&ready.principal.owner, "run.committing", ready.run.as_str())
@@ -303,7 +305,6 @@ impl Kernel {
             Err(e) => return Err(not_recorded(&e)),
         }
         self.told(Change::Run(ready.run.clone()));
-        let run = self.run(&ready.run).await?;
         let staged = Arc::new(staged);
         let allowed = self.writable(&ready.entry.def);
         let done = self.apply(staged.clone(), allowed).await;

@@ -625,3 +625,45 @@ async fn what_was_before_is_let_go_after_it_was_said() {
     let again = hub.kernel.collect(keeping).await.unwrap();
     assert_eq!(again.expired, []);
 }
+
+#[tokio::test]
+async fn links_in_the_state_lead_nowhere() {
+    let hub = place(allow()).await;
+    let elsewhere = tempfile::tempdir().unwrap();
+    let state = elsewhere.path().join("state");
+    let precious = elsewhere.path().join("precious");
+    fs::create_dir_all(precious.join("folder")).unwrap();
+    fs::write(precious.join("folder/file"), "mine").unwrap();
+    let stage = hub.root.path().join(".helve/changes/stage");
+
+    // In the place of a stage, and beside the stages: left alone, and the hub starts.
+    let run = crate::RunId::fresh();
+    std::os::unix::fs::symlink(&precious, stage.join(run.as_str())).unwrap();
+    fs::write(stage.join("a file"), "x").unwrap();
+    fs::create_dir(stage.join("a folder")).unwrap();
+    drop(kept(&hub).await);
+    assert!(!stage.join(run.as_str()).is_symlink());
+    assert!(stage.join("a file").exists() && stage.join("a folder").exists());
+
+    // In the place of all of them.
+    for name in ["stage", "objects", "journal"] {
+        let changes = state.join(name);
+        fs::create_dir_all(&changes).unwrap();
+        std::os::unix::fs::symlink(&precious, changes.join(name)).unwrap();
+        let error = Keeper::open(&changes, None).unwrap_err();
+        let why = std::error::Error::source(&error).unwrap().to_string();
+        assert!(why.contains("no folder"), "{why}");
+    }
+    assert_eq!(
+        fs::read_to_string(precious.join("folder/file")).unwrap(),
+        "mine"
+    );
+
+    // The state itself may lie behind a link.
+    let link = elsewhere.path().join("link");
+    fs::create_dir(elsewhere.path().join("real")).unwrap();
+    std::os::unix::fs::symlink("real", &link).unwrap();
+    let keeper = Keeper::open(&link, None).unwrap();
+    let real = elsewhere.path().canonicalize().unwrap().join("real");
+    assert_eq!(keeper.folder(), real);
+}
