@@ -1,0 +1,3 @@
+//! Helve as an MCP server, and as a gateway to other MCP servers.
+//!
+//! Nothing here decides policy: every call of a tool goes to the kernel.
