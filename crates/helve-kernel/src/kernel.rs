@@ -29,7 +29,7 @@ mod waiting;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -90,6 +90,18 @@ pub trait Notifier: Send + Sync {
 #[derive(Clone)]
 pub struct Kernel {
     inner: Arc<Inner>,
+}
+
+/// A kernel that does not keep it open: for tools that ask about other tools, which the
+/// kernel itself holds.
+#[derive(Clone)]
+pub struct WeakKernel(Weak<Inner>);
+
+impl WeakKernel {
+    /// The kernel, as long as somebody holds it.
+    pub fn upgrade(&self) -> Option<Kernel> {
+        self.0.upgrade().map(|inner| Kernel { inner })
+    }
 }
 
 struct Inner {
@@ -323,6 +335,11 @@ impl Kernel {
         Self::builder().build(At(0))
     }
 
+    /// The same kernel, without keeping it open.
+    pub fn downgrade(&self) -> WeakKernel {
+        WeakKernel(Arc::downgrade(&self.inner))
+    }
+
     /// Adds a tool written in Rust.
     pub fn add_tool(&self, tool: Tool) -> Result<(), RegistryError> {
         self.add_tools([tool])
@@ -333,7 +350,7 @@ impl Kernel {
         let mut entries: Vec<Arc<Entry>> = Vec::new();
         for tool in tools {
             let version = tool.def.version.clone();
-            entries.push(Arc::new(Entry::new(
+            let mut entry = Entry::new(
                 Arc::new(tool.def),
                 version.unwrap_or(semver::Version::new(1, 0, 0)),
                 CODE.to_owned(),
@@ -345,7 +362,9 @@ impl Kernel {
                         false => Held::No,
                     },
                 ),
-            )?));
+            )?;
+            entry.open = tool.open;
+            entries.push(Arc::new(entry));
         }
         let mut registry = write(&self.inner.registry);
         let mut added: Vec<String> = Vec::new();
@@ -400,6 +419,12 @@ impl Kernel {
     /// All tools, by name.
     pub fn tools(&self) -> Vec<Arc<Entry>> {
         read(&self.inner.registry).all().cloned().collect()
+    }
+
+    /// How often the tools have changed: whoever keeps something about all of them can
+    /// tell whether it is still true.
+    pub fn tool_changes(&self) -> u64 {
+        read(&self.inner.registry).changes
     }
 
     /// The tools with a tag, by name.

@@ -177,7 +177,7 @@ pub use id::{ApprovalId, RunId, TokenId};
 pub use keeper::Keeper;
 pub use kernel::{
     ApprovalRules, Batch, Builder, Collected, Conflict, Diff, DiffForm, Keeping, Kernel, NewToken,
-    Notifier, OpenError, Outcome, Registration, UNDO, UndoCall, run_answer,
+    Notifier, OpenError, Outcome, Registration, UNDO, UndoCall, WeakKernel, run_answer,
 };
 pub use principal::{Permission, Principal, PrincipalKind};
 pub use records::Records;
