@@ -181,7 +181,8 @@ fn described(about: &WeakKernel, ctx: &Ctx, args: &Value) -> Result<Value, ToolE
     let name = args["name"].as_str().unwrap_or_default();
     let entry = kernel.find(name).filter(|entry| may_see(&who, entry));
     let Some(entry) = entry else {
-        let error = ToolError::not_found(format!("there is no tool named `{}`", name.escape_debug()));
+        let error =
+            ToolError::not_found(format!("there is no tool named `{}`", name.escape_debug()));
         return Err(error.with_hint(format!("find one with `{SEARCH_TOOLS}`")));
     };
     Ok(page::json(&entry.def))

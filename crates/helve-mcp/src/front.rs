@@ -87,11 +87,7 @@ struct Inner {
 
 impl Front {
     /// Opens a door to a kernel, and through it to servers elsewhere.
-    pub fn new(
-        kernel: Kernel,
-        elsewhere: Option<Arc<dyn Elsewhere>>,
-        options: Options,
-    ) -> Self {
+    pub fn new(kernel: Kernel, elsewhere: Option<Arc<dyn Elsewhere>>, options: Options) -> Self {
         let changes = changes::Changes::default();
         Self(Arc::new(Inner {
             kernel,

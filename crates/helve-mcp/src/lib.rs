@@ -10,3 +10,11 @@ pub mod about;
 pub mod front;
 
 pub use front::{Front, Options};
+
+/// Standard input and output of this process, as a client started it.
+pub fn standard_streams() -> (
+    rmcp::transport::io::StdioReader,
+    rmcp::transport::io::StdioWriter,
+) {
+    rmcp::transport::stdio_pipes()
+}

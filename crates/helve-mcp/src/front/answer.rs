@@ -59,7 +59,10 @@ pub(crate) fn call_result(
     }
     let mut result = Map::new();
     let text = answer.text();
-    result.insert("content".to_owned(), json!([{"type": "text", "text": text}]));
+    result.insert(
+        "content".to_owned(),
+        json!([{"type": "text", "text": text}]),
+    );
     if let Ok(data) = &answer.result
         && let Some(structured) = structured(data, output)
     {
@@ -94,13 +97,21 @@ fn meta(answer: &Answer) -> Value {
 }
 
 /// A result that says that people must decide first, and how to ask again.
-pub(crate) fn pending(tool: &str, run: &str, approval: &str, ask_again: &str) -> Map<String, Value> {
+pub(crate) fn pending(
+    tool: &str,
+    run: &str,
+    approval: &str,
+    ask_again: &str,
+) -> Map<String, Value> {
     let text = format!(
         "`{tool}` waits for a person to approve it; it has not taken effect. Its run is `{run}`. \
          Call `{ask_again}` with that run_id to learn what came of it."
     );
     let mut result = Map::new();
-    result.insert("content".to_owned(), json!([{"type": "text", "text": text}]));
+    result.insert(
+        "content".to_owned(),
+        json!([{"type": "text", "text": text}]),
+    );
     // A tool may promise a structure that there is nothing to fill with yet.
     result.insert("isError".to_owned(), true.into());
     let state = RunState::PendingApproval.as_str();

@@ -58,7 +58,12 @@ impl Front {
     }
 
     /// Decides as an answer of the client says; whether it was a decision.
-    pub(crate) async fn decide(&self, who: &Principal, approval: &Approval, answer: &Value) -> bool {
+    pub(crate) async fn decide(
+        &self,
+        who: &Principal,
+        approval: &Approval,
+        answer: &Value,
+    ) -> bool {
         let Some((verdict, reason)) = verdict(answer) else {
             return false;
         };
@@ -132,7 +137,10 @@ fn cut(text: &str) -> String {
     }
     let end = text.floor_char_boundary(SHOWN);
     let left = text.len() - end;
-    format!("{}\n… {left} more bytes; `helve diff` shows all", &text[..end])
+    format!(
+        "{}\n… {left} more bytes; `helve diff` shows all",
+        &text[..end]
+    )
 }
 
 #[cfg(test)]
@@ -145,12 +153,24 @@ mod tests {
     #[test]
     fn only_a_clear_answer_decides() {
         let table = [
-            (json!({"action": "accept", "content": {"decision": "approve"}}), Some(Verdict::Approve)),
-            (json!({"action": "accept", "content": {"decision": "deny"}}), Some(Verdict::Deny)),
+            (
+                json!({"action": "accept", "content": {"decision": "approve"}}),
+                Some(Verdict::Approve),
+            ),
+            (
+                json!({"action": "accept", "content": {"decision": "deny"}}),
+                Some(Verdict::Deny),
+            ),
             (json!({"action": "decline"}), Some(Verdict::Deny)),
-            (json!({"action": "cancel", "content": {"decision": "approve"}}), None),
+            (
+                json!({"action": "cancel", "content": {"decision": "approve"}}),
+                None,
+            ),
             (json!({"action": "accept"}), None),
-            (json!({"action": "accept", "content": {"decision": "yes"}}), None),
+            (
+                json!({"action": "accept", "content": {"decision": "yes"}}),
+                None,
+            ),
             (json!({"content": {"decision": "approve"}}), None),
             (json!({}), None),
         ];
@@ -169,7 +189,10 @@ mod tests {
 
     #[test]
     fn nothing_in_a_question_is_hidden() {
-        assert_eq!(visible("a\u{202e}b\u{1b}[2Jc\n\td"), "a\\u{202e}b\\u{1b}[2Jc\n\td");
+        assert_eq!(
+            visible("a\u{202e}b\u{1b}[2Jc\n\td"),
+            "a\\u{202e}b\\u{1b}[2Jc\n\td"
+        );
         assert!(cut(&"é".repeat(20_000)).ends_with("`helve diff` shows all"));
     }
 }

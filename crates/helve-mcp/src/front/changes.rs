@@ -111,9 +111,7 @@ impl Listening {
                 let now = self.session.listed(&self.who);
                 let changed = now != self.listed;
                 self.listed = now;
-                changed.then(|| {
-                    ServerNotification::ToolListChangedNotification(Default::default())
-                })
+                changed.then(|| ServerNotification::ToolListChangedNotification(Default::default()))
             }
             Note::Said(event) => self.passed_on(event),
         }
@@ -134,9 +132,9 @@ impl Listening {
                     return None;
                 }
                 let params = serde_json::from_value(params.clone()).ok()?;
-                ServerNotification::ResourceUpdatedNotification(
-                    rmcp::model::Notification::new(params),
-                )
+                ServerNotification::ResourceUpdatedNotification(rmcp::model::Notification::new(
+                    params,
+                ))
             }
             "notifications/message" | "notifications/tools/list_changed" => return None,
             _ => ServerNotification::CustomNotification(CustomNotification::new(

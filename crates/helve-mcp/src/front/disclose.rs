@@ -8,9 +8,11 @@ use serde_json::{Value, json};
 use super::Session;
 use super::views::{Item, Snapshot};
 
-/// The tools by which others are found and called.
+/// The tool that finds others.
 pub const SEARCH_TOOLS: &str = "search_tools";
+/// The tool that tells how another is called.
 pub const GET_TOOL_INFO: &str = "get_tool_info";
+/// The tool that calls another.
 pub(crate) const CALL_TOOL: &str = "call_tool";
 /// The tool that tells what came of a run.
 pub const RUN_RESULT: &str = "run_result";

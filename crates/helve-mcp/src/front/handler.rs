@@ -11,12 +11,12 @@ use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams,
     CompleteRequestParams, CompleteResult, CustomRequest, CustomResult, DetailedTask,
     DiscoverResult, GetPromptRequestParams, GetPromptResponse, GetPromptResult, GetTaskParams,
-    GetTaskResult, Implementation, InitializeRequestParams, InitializeResult,
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
-    ReadResourceResult, ServerCapabilities, ServerConfig, SetLevelRequestParams,
-    SubscribeRequestParams, SubscriptionFilter, Task, TaskPayload, TaskStatus, Tool,
-    UnsubscribeRequestParams, UpdateTaskParams,
+    GetTaskResult, Implementation, InitializeRequestParams, InitializeResult, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
+    ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams,
+    SubscriptionFilter, Task, TaskPayload, TaskStatus, Tool, UnsubscribeRequestParams,
+    UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer};
@@ -75,7 +75,10 @@ impl ServerHandler for Handler {
         let mut info = self.get_info();
         info.instructions = self.0.instructions(&who);
         let versions: Cow<'static, [ProtocolVersion]> = self.supported_protocol_versions();
-        Ok(DiscoverResult::from_server_info(versions.into_owned(), info))
+        Ok(DiscoverResult::from_server_info(
+            versions.into_owned(),
+            info,
+        ))
     }
 
     async fn list_tools(
@@ -128,7 +131,9 @@ impl ServerHandler for Handler {
         request: Option<PaginatedRequestParams>,
         context: Ctx,
     ) -> Result<ListPromptsResult, ErrorData> {
-        let page = self.list(List::Prompts, "prompts", &request, &context).await?;
+        let page = self
+            .list(List::Prompts, "prompts", &request, &context)
+            .await?;
         Ok(ListPromptsResult {
             meta: Some(wrap(page)),
             ..ListPromptsResult::default()
@@ -208,7 +213,9 @@ impl ServerHandler for Handler {
             &context,
         );
         let result = result.await?;
-        let asks = result.get("resultType").is_some_and(|t| t == "input_required");
+        let asks = result
+            .get("resultType")
+            .is_some_and(|t| t == "input_required");
         let result = match asks {
             true => finish(result, &protocol(&context)),
             false => finish_list(result, &protocol(&context)),
@@ -397,7 +404,12 @@ impl Handler {
         context: &Ctx,
     ) -> Result<Map<String, Value>, ErrorData> {
         let who = self.0.who(context)?;
-        if self.0.front.elsewhere().is_none_or(|e| e.servers().is_empty()) {
+        if self
+            .0
+            .front
+            .elsewhere()
+            .is_none_or(|e| e.servers().is_empty())
+        {
             return Err(not_here(&format!("{name}/list")));
         }
         let items = self.0.elsewhere_list(what, &who).await?;

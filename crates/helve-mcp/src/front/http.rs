@@ -94,7 +94,10 @@ impl Service {
         B::Data: Send + 'static,
     {
         let Some(who) = request.extensions().get::<Arc<Principal>>().cloned() else {
-            return refuse(StatusCode::UNAUTHORIZED, "nobody is known to have sent this");
+            return refuse(
+                StatusCode::UNAUTHORIZED,
+                "nobody is known to have sent this",
+            );
         };
         let session = session_of(request.headers());
         if let Some(session) = &session
@@ -154,7 +157,9 @@ const SESSIONS: usize = 100_000;
 
 impl Owners {
     fn is(&self, session: &str, owner: &str) -> bool {
-        lock(&self.0).get(session).is_some_and(|known| known == owner)
+        lock(&self.0)
+            .get(session)
+            .is_some_and(|known| known == owner)
     }
 
     fn set(&self, session: String, owner: &str) {

@@ -160,7 +160,9 @@ impl Front {
         server: &str,
         params: &Map<String, Value>,
     ) -> Result<(), ErrorData> {
-        let subject = ["uri", "name"].iter().find_map(|k| params.get(*k)?.as_str());
+        let subject = ["uri", "name"]
+            .iter()
+            .find_map(|k| params.get(*k)?.as_str());
         let at = self.kernel().now();
         let record = Record::new(at, "mcp.passed_on", &who.owner, subject.unwrap_or(method))
             .with("method", method)
@@ -189,7 +191,11 @@ pub(crate) fn key_of(what: List, item: &Value) -> String {
 
 /// Whether a pattern of tools could mean one of a server's.
 fn covers(pattern: &Pattern, server: &str) -> bool {
-    let head = pattern.as_str().split(['*', '?']).next().unwrap_or_default();
+    let head = pattern
+        .as_str()
+        .split(['*', '?'])
+        .next()
+        .unwrap_or_default();
     let server = format!("{server}_");
     server.starts_with(head) || head.starts_with(&server)
 }
@@ -224,8 +230,14 @@ mod tests {
     #[test]
     fn templates_are_told_by_their_fixed_parts() {
         assert!(fits("test://template/{id}/data", "test://template/7/data"));
-        assert!(!fits("test://template/{id}/data", "test://template/7/other"));
-        assert!(!fits("test://template/{id}/data", "other://template/7/data"));
+        assert!(!fits(
+            "test://template/{id}/data",
+            "test://template/7/other"
+        ));
+        assert!(!fits(
+            "test://template/{id}/data",
+            "other://template/7/data"
+        ));
         assert!(fits("file:///{path}", "file:///a/b"));
         assert!(fits("a://b", "a://b"));
         assert!(!fits("a://b", "a://bc"));

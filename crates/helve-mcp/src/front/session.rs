@@ -96,7 +96,10 @@ impl Session {
     }
 
     /// Who asks: whoever the connection belongs to, or the request says.
-    pub(crate) fn who(&self, ctx: &RequestContext<RoleServer>) -> Result<Arc<Principal>, ErrorData> {
+    pub(crate) fn who(
+        &self,
+        ctx: &RequestContext<RoleServer>,
+    ) -> Result<Arc<Principal>, ErrorData> {
         if let Some(who) = &self.who {
             return Ok(who.clone());
         }
@@ -223,7 +226,11 @@ impl Session {
         self.outcome(outcome, who)
     }
 
-    pub(crate) fn outcome(&self, outcome: Outcome, who: &Principal) -> Result<Map<String, Value>, ErrorData> {
+    pub(crate) fn outcome(
+        &self,
+        outcome: Outcome,
+        who: &Principal,
+    ) -> Result<Map<String, Value>, ErrorData> {
         match outcome {
             Outcome::Done(done) => self.front.result_of(who, done),
             Outcome::Task(result) | Outcome::Pending(result) => Ok(result),
@@ -480,7 +487,11 @@ pub(crate) fn protocol(ctx: &RequestContext<RoleServer>) -> String {
 
 /// What the client can do, as it said so. Its own words, where the request has them.
 fn capabilities(ctx: &RequestContext<RoleServer>) -> Value {
-    let said = ctx.meta.0.0.get("io.modelcontextprotocol/clientCapabilities");
+    let said = ctx
+        .meta
+        .0
+        .0
+        .get("io.modelcontextprotocol/clientCapabilities");
     if let Some(said) = said {
         return said.clone();
     }
@@ -491,7 +502,8 @@ fn capabilities(ctx: &RequestContext<RoleServer>) -> Value {
 }
 
 fn has_tasks(ctx: &RequestContext<RoleServer>) -> bool {
-    ctx.client_capabilities().is_some_and(|c| c.supports_tasks())
+    ctx.client_capabilities()
+        .is_some_and(|c| c.supports_tasks())
 }
 
 /// The client's own name: an agent that acts for whoever has the token.
@@ -528,7 +540,8 @@ async fn ask(peer: Peer<RoleServer>, name: Option<String>, question: Value) -> A
     let params = question.get("params").cloned();
     let request = ServerRequest::CustomRequest(CustomRequest::new(method, params));
     let answer = peer.send_request(request).await;
-    let answer = answer.map(|answer: ClientResult| serde_json::to_value(answer).unwrap_or_default());
+    let answer =
+        answer.map(|answer: ClientResult| serde_json::to_value(answer).unwrap_or_default());
     (name, answer)
 }
 
@@ -545,7 +558,11 @@ fn cannot_be_asked(round: &super::talk::Round, capabilities: &Value) -> Option<T
             "elicitation/create" => "elicitation",
             "sampling/createMessage" => "sampling",
             "roots/list" => "roots",
-            _ => return Some(ToolError::validation(format!("nobody can be asked `{method}`"))),
+            _ => {
+                return Some(ToolError::validation(format!(
+                    "nobody can be asked `{method}`"
+                )));
+            }
         };
         let missing = capabilities.get(needed).is_none();
         missing.then(|| {

@@ -22,7 +22,11 @@ impl Session {
         let transport = Verbatim(AsyncRwTransport::new_server(reader, writer));
         let handler = Handler(Arc::new(self));
         match serve_server_with_ct(handler, transport, closing).await {
-            Ok(running) => running.waiting().await.map(|_| ()).map_err(|e| e.to_string()),
+            Ok(running) => running
+                .waiting()
+                .await
+                .map(|_| ())
+                .map_err(|e| e.to_string()),
             // A client that hangs up before it says anything has asked nothing.
             Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {
                 Ok(())

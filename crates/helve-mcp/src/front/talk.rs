@@ -137,7 +137,9 @@ impl Caller for Voice {
     }
 
     fn waits(&self, approval: &Approval) {
-        let _ = self.control.send(Control::Waits(Box::new(approval.clone())));
+        let _ = self
+            .control
+            .send(Control::Waits(Box::new(approval.clone())));
     }
 }
 

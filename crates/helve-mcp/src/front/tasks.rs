@@ -202,7 +202,8 @@ impl Front {
         let Some(done) = talk.look() else {
             return;
         };
-        let cancelled = matches!(&done, Done::Answer(a) if a.meta.state == Some(RunState::Cancelled));
+        let cancelled =
+            matches!(&done, Done::Answer(a) if a.meta.state == Some(RunState::Cancelled));
         state.end = Some(match self.result_of(who, done) {
             _ if cancelled => End::Cancelled,
             Ok(result) => End::Result(result),

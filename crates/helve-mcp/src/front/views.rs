@@ -258,7 +258,8 @@ fn passed_on(def: &ToolDef, raw: &Map<String, Value>) -> Map<String, Value> {
 }
 
 fn own(def: &ToolDef) -> Map<String, Value> {
-    let mcp = dialect::find("mcp").and_then(|mcp| dialect::encode(def, mcp, Strictness::Loose).ok());
+    let mcp =
+        dialect::find("mcp").and_then(|mcp| dialect::encode(def, mcp, Strictness::Loose).ok());
     let mut tool = match mcp.map(|e| e.value) {
         Some(Value::Object(tool)) => tool,
         // Every sound definition can be written for MCP; one that could not is shown bare.
