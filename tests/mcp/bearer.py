@@ -24,7 +24,8 @@ def proxy(url, secret):
         state["stop"] = asyncio.Event()
 
         async def one(reader, writer):
-            with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+            # Cancelled is how the last streams end when the rig is done.
+            with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
                 await pass_on(reader, writer, target, state["port"], secret)
             writer.close()
 
