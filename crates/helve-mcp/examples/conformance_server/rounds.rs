@@ -24,13 +24,20 @@ pub(crate) async fn call(
 ) -> Answer<CallToolResponse> {
     let replies = request.input_responses.as_ref();
     match &*request.name {
-        "test_input_required_result_elicitation" => match accepted(replies, "user_name", "name") {
-            Some(name) => said(format!("Hello, {}!", name.as_str().unwrap_or("you"))),
-            None => needs(
-                json!({"user_name": name_question("What is your name?")}),
-                None,
-            ),
-        },
+        "test_input_required_result_elicitation" => {
+            let refused =
+                |reply: &Value| reply["action"] == "decline" || reply["action"] == "cancel";
+            match accepted(replies, "user_name", "name") {
+                Some(name) => said(format!("Hello, {}!", name.as_str().unwrap_or("you"))),
+                None if reply(replies, "user_name").is_some_and(refused) => {
+                    said("You did not say.".to_owned())
+                }
+                None => needs(
+                    json!({"user_name": name_question("What is your name?")}),
+                    None,
+                ),
+            }
+        }
         "test_input_required_result_sampling" => match reply(replies, "capital_question") {
             Some(reply) => said(format!("The model said {}", reply["content"]["text"])),
             None => needs(
