@@ -23,6 +23,7 @@ mod paths;
 mod recover;
 mod reply;
 mod resume;
+mod search;
 mod tokens;
 mod undo;
 mod waiting;
@@ -120,6 +121,7 @@ struct Inner {
     output_limit: usize,
     changes: broadcast::Sender<Change>,
     tokens: RwLock<tokens::Known>,
+    searching: search::Searching,
     /// What runs now, with the switch that stops it.
     running: Mutex<HashMap<RunId, Stop>>,
     /// Calls that wait for people, as they were asked: with their secrets.
@@ -298,6 +300,7 @@ impl Builder {
                 output_limit: self.output_limit,
                 changes: broadcast::channel(1024).0,
                 tokens: RwLock::default(),
+                searching: search::Searching::default(),
                 running: Mutex::default(),
                 waiting: Mutex::default(),
                 askers: Mutex::default(),

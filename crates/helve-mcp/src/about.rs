@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use helve_core::def::Risk;
 use helve_core::page;
+use helve_core::search::{Fit, Query};
 use helve_kernel::{
     Ctx, Entry, Kernel, Permission, Principal, RunId, Tool, ToolDef, ToolError, ToolName,
     WeakKernel, run_answer,
@@ -15,37 +16,12 @@ use serde_json::{Value, json};
 
 use crate::front::{GET_TOOL_INFO, RUN_RESULT, SEARCH_TOOLS};
 
-/// Finds tools by what they do.
-pub trait Search: Send + Sync {
-    /// The canonical names of the tools that fit, best first; empty where nothing does.
-    fn search(&self, asked: &Asked<'_>) -> Vec<String>;
-}
-
-/// What is looked for.
-pub struct Asked<'a> {
-    /// In the words of whoever asks; several for several things.
-    pub queries: &'a [String],
-    /// Only tools of this group.
-    pub group: Option<&'a str>,
-    /// Only tools with this tag.
-    pub tag: Option<&'a str>,
-    /// Only tools of at most this risk.
-    pub risk: Option<Risk>,
-    /// The most that are wanted.
-    pub limit: usize,
-    /// Only tools that this lets through.
-    pub allow: &'a dyn Fn(&str) -> bool,
-}
-
 /// The tools about the tools of a kernel.
-pub fn tools(kernel: &Kernel, search: Arc<dyn Search>) -> Result<Vec<Tool>, ToolError> {
+pub fn tools(kernel: &Kernel) -> Result<Vec<Tool>, ToolError> {
     let about = kernel.downgrade();
     let found = Tool::new(search_def()?, {
         let about = about.clone();
-        move |ctx: Ctx, args: Value| {
-            let found = found(&about, &*search, &ctx, &args);
-            std::future::ready(found)
-        }
+        move |ctx: Ctx, args: Value| std::future::ready(found(&about, &ctx, &args))
     });
     let info = Tool::new(info_def()?, {
         let about = about.clone();
@@ -137,34 +113,32 @@ fn may_see(who: &Principal, entry: &Entry) -> bool {
     entry.enabled && reached && risk <= who.max_risk
 }
 
-fn found(
-    about: &WeakKernel,
-    search: &dyn Search,
-    ctx: &Ctx,
-    args: &Value,
-) -> Result<Value, ToolError> {
+fn found(about: &WeakKernel, ctx: &Ctx, args: &Value) -> Result<Value, ToolError> {
     let (kernel, who) = asked(about, ctx)?;
     let queries = args["queries"].as_array().into_iter().flatten();
     let queries = queries.filter_map(Value::as_str).map(str::to_owned);
-    let queries: Vec<String> = queries.take(16).collect();
     let allow = |name: &str| {
         let entry = kernel.find(name);
         entry.is_some_and(|entry| !entry.open && may_see(&who, &entry))
     };
-    let names = search.search(&Asked {
-        queries: &queries,
-        group: args["group"].as_str(),
-        tag: args["tag"].as_str(),
-        risk: args["risk"].as_str().and_then(Risk::parse),
+    let tag = args["tag"].as_str().map(str::to_owned);
+    let found = kernel.search(&Query {
+        group: args["group"].as_str().map(str::to_owned),
+        tags: tag.into_iter().collect(),
+        max_risk: args["risk"].as_str().and_then(Risk::parse),
         limit: usize::try_from(args["limit"].as_u64().unwrap_or(5)).unwrap_or(5),
-        allow: &allow,
+        allow: Some(&allow),
+        ..Query::several(queries)
     });
-    let tools = names.iter().filter_map(|name| kernel.find(name));
+    let tools = found.hits.iter().filter_map(|hit| kernel.find(&hit.key));
     let tools: Vec<Value> = tools.map(|entry| line(&entry)).collect();
-    Ok(match tools.is_empty() {
-        true => json!({"tools": [], "hint": "nothing fits; try other words, or fewer"}),
-        false => json!({"tools": tools}),
-    })
+    let mut answer = json!({"tools": tools});
+    match found.fit {
+        Fit::Good => {}
+        Fit::Weak => answer["hint"] = "nothing fits well; these are guesses".into(),
+        Fit::Nothing => answer["hint"] = "nothing fits; try other words".into(),
+    }
+    Ok(answer)
 }
 
 /// Level 1 of a tool.

@@ -7,7 +7,6 @@ mod checkpoint;
 mod collect;
 mod door;
 mod notify;
-mod search;
 mod tools;
 mod watch;
 
@@ -126,8 +125,7 @@ impl Open {
         })?;
         let mut synced = tools::sync(&kernel, root, &config).await?;
         synced.problems.extend(config.missing_tools(root));
-        let finder = Arc::new(search::Finder::new(&kernel));
-        let about = about::tools(&kernel, finder).map_err(|e| Failure::output(e.message))?;
+        let about = about::tools(&kernel).map_err(|e| Failure::output(e.message))?;
         kernel.add_tools(about).map_err(Failure::output)?;
         kernel.resume_approved().await.map_err(|e| unopened(&e))?;
         let default = Settings::default();
