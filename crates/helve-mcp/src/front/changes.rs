@@ -9,8 +9,8 @@ use serde_json::Value;
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
-use super::elsewhere::Event;
 use super::{Front, Session};
+use crate::upstream::Event;
 
 /// How long changes are gathered before anybody is told.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -36,7 +36,7 @@ impl Front {
     /// Tells clients of changes until the hub closes; drops what nobody came back for.
     pub async fn watch(&self, closing: CancellationToken) {
         let mut changes = self.kernel().changes();
-        let mut events = self.elsewhere().map(|e| e.events());
+        let mut events = self.elsewhere().map(crate::Upstreams::events);
         let mut known = self.kernel().tool_changes();
         let mut sweep = tokio::time::interval(Duration::from_secs(30));
         loop {

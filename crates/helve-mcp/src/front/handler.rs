@@ -22,10 +22,11 @@ use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer};
 use serde_json::{Map, Value, json};
 
+use crate::upstream::List;
+
 use super::answer::{finish, finish_list};
 use super::changes::Listening;
 use super::disclose::SEARCH_TOOLS;
-use super::elsewhere::List;
 use super::list::page;
 use super::passing::key_of;
 use super::session::{not_here, protocol};
@@ -47,7 +48,7 @@ impl ServerHandler for Handler {
             "extensions": {"io.modelcontextprotocol/tasks": {}},
         });
         let elsewhere = self.0.front.elsewhere();
-        if elsewhere.is_some_and(|e| !e.servers().is_empty()) {
+        if elsewhere.is_some_and(|e| !e.names().is_empty()) {
             capabilities["resources"] = json!({"subscribe": true, "listChanged": true});
             capabilities["prompts"] = json!({"listChanged": true});
             capabilities["completions"] = json!({});
@@ -408,7 +409,7 @@ impl Handler {
             .0
             .front
             .elsewhere()
-            .is_none_or(|e| e.servers().is_empty())
+            .is_none_or(|e| e.names().is_empty())
         {
             return Err(not_here(&format!("{name}/list")));
         }
