@@ -23,7 +23,7 @@ mod views;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use helve_kernel::{Entry, Kernel, Principal};
 
@@ -82,6 +82,8 @@ struct Inner {
     changes: changes::Changes,
     /// The tools whose arguments travel in headers, as of a state of the registry.
     headers: Mutex<(Option<u64>, HashMap<String, Arc<Entry>>)>,
+    /// Which sessions have called which server lately.
+    lately: Mutex<HashMap<String, Vec<(String, Instant)>>>,
 }
 
 impl Front {
@@ -96,6 +98,7 @@ impl Front {
             snapshots: Mutex::default(),
             changes,
             headers: Mutex::default(),
+            lately: Mutex::default(),
         }))
     }
 

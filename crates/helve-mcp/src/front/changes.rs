@@ -1,7 +1,9 @@
 //! Word of changed lists, to every client that listens.
 
+#![expect(deprecated, reason = "clients of the older revisions still log")]
+
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use helve_kernel::{Change, Principal};
 use rmcp::model::{CustomNotification, ServerNotification};
@@ -73,6 +75,31 @@ impl Front {
     }
 }
 
+/// How long after a call a server may still speak about it.
+const ECHO: Duration = Duration::from_secs(5);
+
+impl Front {
+    /// Remembers that a session calls a server, or has just done so.
+    pub(crate) fn calls(&self, server: &str, session: &str) {
+        let mut lately = super::lock(&self.0.lately);
+        let sessions = lately.entry(server.to_owned()).or_default();
+        sessions.retain(|(known, at)| known != session && at.elapsed() < ECHO);
+        sessions.push((session.to_owned(), Instant::now()));
+    }
+
+    /// The session that a word of a server must be meant for: the only one that has called
+    /// it lately. Telling one of several would tell it of the others.
+    fn sole_caller(&self, server: &str) -> Option<String> {
+        let lately = super::lock(&self.0.lately);
+        let mut recent = lately
+            .get(server)?
+            .iter()
+            .filter(|(_, at)| at.elapsed() < ECHO);
+        let (session, _) = recent.next()?;
+        recent.next().is_none().then(|| session.clone())
+    }
+}
+
 /// The next event; never, where there are no servers.
 async fn next(events: &mut Option<broadcast::Receiver<Event>>) -> Event {
     loop {
@@ -136,7 +163,20 @@ impl Listening {
                     params,
                 ))
             }
-            "notifications/message" | "notifications/tools/list_changed" => return None,
+            "notifications/message" => {
+                // It came apart from the call that it is about.
+                let sole = self.session.front.sole_caller(&event.server);
+                if sole.as_deref() != Some(self.session.id.as_str())
+                    || !self.session.wants(params, None)
+                {
+                    return None;
+                }
+                let params = serde_json::from_value(params.clone()).ok()?;
+                ServerNotification::LoggingMessageNotification(rmcp::model::Notification::new(
+                    params,
+                ))
+            }
+            "notifications/tools/list_changed" => return None,
             _ => ServerNotification::CustomNotification(CustomNotification::new(
                 event.method.clone(),
                 Some(params.clone()),
