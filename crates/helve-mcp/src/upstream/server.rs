@@ -154,6 +154,12 @@ impl Server {
         live.values().cloned().collect()
     }
 
+    /// How many requests wait for an answer.
+    #[cfg(test)]
+    pub(crate) fn busy(&self) -> usize {
+        self.peers().iter().map(|p| p.busy()).sum()
+    }
+
     /// A way to speak with it, in the era of whoever calls, where it can be.
     pub(crate) async fn connect(
         self: &Arc<Self>,

@@ -1,1 +1,8 @@
+//! The gateway against real programs and real sockets, good and bad.
 
+mod calls;
+mod hostile;
+mod life;
+mod pins;
+mod support;
+mod talk;
