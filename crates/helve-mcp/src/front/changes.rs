@@ -1,7 +1,5 @@
 //! Word of changed lists, to every client that listens.
 
-#![expect(deprecated, reason = "clients of the older revisions still log")]
-
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

@@ -25,7 +25,12 @@ pub(super) struct Hub {
 
 impl Hub {
     pub(super) async fn open(servers: Vec<Upstream>) -> Self {
-        Self::on(servers, Arc::new(MemoryStore::default()), Arc::new(TempDir::new().unwrap())).await
+        Self::on(
+            servers,
+            Arc::new(MemoryStore::default()),
+            Arc::new(TempDir::new().unwrap()),
+        )
+        .await
     }
 
     async fn on(servers: Vec<Upstream>, store: Arc<dyn Store>, state: Arc<TempDir>) -> Self {
@@ -38,7 +43,12 @@ impl Hub {
             .unwrap();
         let problems = gate.attach(&kernel).await;
         assert_eq!(problems, Vec::<String>::new());
-        Self { kernel, gate, state, store }
+        Self {
+            kernel,
+            gate,
+            state,
+            store,
+        }
     }
 
     /// The same state with other settings, as after a restart.
@@ -58,7 +68,9 @@ impl Hub {
     }
 
     pub(super) async fn call(&self, tool: &str, args: Value) -> Answer {
-        self.kernel.call(Call::new(Principal::person("ann"), tool, args)).await
+        self.kernel
+            .call(Call::new(Principal::person("ann"), tool, args))
+            .await
     }
 
     pub(super) async fn call_as(&self, caller: &Arc<Client>, tool: &str, args: Value) -> Answer {
@@ -89,7 +101,10 @@ pub(super) fn python(name: &str, settings: &Value) -> Upstream {
             env: BTreeMap::from([("PATH".to_owned(), path.to_owned())]),
             cwd: None,
         },
-        rules: Rules { risk: Risk::Read, ..Rules::default() },
+        rules: Rules {
+            risk: Risk::Read,
+            ..Rules::default()
+        },
     }
 }
 
@@ -112,7 +127,12 @@ pub(super) fn wire(answer: &Answer) -> Value {
 
 /// The text of an answer that is JSON.
 pub(super) fn said(answer: &Answer) -> Value {
-    let text = answer.result.as_ref().expect("it worked").as_str().expect("a text");
+    let text = answer
+        .result
+        .as_ref()
+        .expect("it worked")
+        .as_str()
+        .expect("a text");
     serde_json::from_str(text).expect("JSON")
 }
 
@@ -208,7 +228,10 @@ impl Caller for Client {
     }
 
     async fn ask(&self, questions: Map<String, Value>) -> Result<Map<String, Value>, ToolError> {
-        let answers = questions.keys().map(|name| (name.clone(), self.answer.clone())).collect();
+        let answers = questions
+            .keys()
+            .map(|name| (name.clone(), self.answer.clone()))
+            .collect();
         self.asked.lock().unwrap().push(questions);
         Ok(answers)
     }
