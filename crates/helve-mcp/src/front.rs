@@ -23,7 +23,7 @@ mod views;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use helve_kernel::{Entry, Kernel, Principal};
 
@@ -83,7 +83,7 @@ struct Inner {
     /// The tools whose arguments travel in headers, as of a state of the registry.
     headers: Mutex<(Option<u64>, HashMap<String, Arc<Entry>>)>,
     /// Which sessions have called which server lately.
-    lately: Mutex<HashMap<String, Vec<(String, Instant)>>>,
+    lately: Mutex<HashMap<String, Vec<changes::Recent>>>,
 }
 
 impl Front {

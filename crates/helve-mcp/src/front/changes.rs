@@ -76,25 +76,34 @@ impl Front {
 /// How long after a call a server may still speak about it.
 const ECHO: Duration = Duration::from_secs(5);
 
+/// A session that has called a server.
+pub(crate) struct Recent {
+    session: String,
+    owner: String,
+    at: Instant,
+}
+
 impl Front {
     /// Remembers that a session calls a server, or has just done so.
-    pub(crate) fn calls(&self, server: &str, session: &str) {
+    pub(crate) fn calls(&self, server: &str, session: &str, owner: &str) {
         let mut lately = super::lock(&self.0.lately);
         let sessions = lately.entry(server.to_owned()).or_default();
-        sessions.retain(|(known, at)| known != session && at.elapsed() < ECHO);
-        sessions.push((session.to_owned(), Instant::now()));
+        sessions.retain(|recent| recent.session != session && recent.at.elapsed() < ECHO);
+        sessions.push(Recent {
+            session: session.to_owned(),
+            owner: owner.to_owned(),
+            at: Instant::now(),
+        });
     }
 
-    /// The session that a word of a server must be meant for: the only one that has called
-    /// it lately. Telling one of several would tell it of the others.
+    /// The session that a word of a server must be meant for: the last that has called it,
+    /// as long as nobody else has lately. Otherwise one would be told of another.
     fn sole_caller(&self, server: &str) -> Option<String> {
         let lately = super::lock(&self.0.lately);
-        let mut recent = lately
-            .get(server)?
-            .iter()
-            .filter(|(_, at)| at.elapsed() < ECHO);
-        let (session, _) = recent.next()?;
-        recent.next().is_none().then(|| session.clone())
+        let mut recent = lately.get(server)?.iter().filter(|r| r.at.elapsed() < ECHO);
+        let last = recent.next_back()?;
+        let alone = recent.all(|r| r.owner == last.owner);
+        alone.then(|| last.session.clone())
     }
 }
 
@@ -116,7 +125,7 @@ async fn next(events: &mut Option<broadcast::Receiver<Event>>) -> Event {
 pub(crate) struct Listening {
     session: Arc<Session>,
     who: Arc<Principal>,
-    listed: Vec<Value>,
+    listed: Vec<(String, Value)>,
 }
 
 impl Listening {

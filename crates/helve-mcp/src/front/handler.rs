@@ -89,9 +89,8 @@ impl ServerHandler for Handler {
     ) -> Result<ListToolsResult, ErrorData> {
         let who = self.0.who(&context)?;
         let most = self.0.front.options().page;
-        let name = |item: &Value| item["name"].as_str().unwrap_or_default().to_owned();
         let list = self.0.listed(&who);
-        let page = page("tools", list, cursor(&request), most, name)?;
+        let page = page("tools", list, cursor(&request), most)?;
         Ok(ListToolsResult {
             meta: Some(wrap(finish_list(page, &protocol(&context)))),
             ..ListToolsResult::default()
@@ -414,8 +413,10 @@ impl Handler {
             return Err(not_here(&format!("{name}/list")));
         }
         let items = self.0.elsewhere_list(what, &who).await?;
+        let items = items.into_iter().map(|item| (key_of(what, &item), item));
+        let items = items.collect();
         let most = self.0.front.options().page;
-        let page = page(name, items, cursor(request), most, |i| key_of(what, i))?;
+        let page = page(name, items, cursor(request), most)?;
         Ok(finish_list(page, &protocol(context)))
     }
 

@@ -153,7 +153,7 @@ impl Session {
         let server = entry.as_ref().and_then(|e| foreign(&e.def));
         let server = server.map(|f| f.server.to_owned());
         if let Some(server) = &server {
-            self.front.calls(server, &self.id);
+            self.front.calls(server, &self.id, &who.owner);
         }
         let (kernel, run) = (self.front.kernel().clone(), RunId::fresh());
         let agent = client_name(ctx);
@@ -172,7 +172,7 @@ impl Session {
         let talk = talk.of_run(kernel, who.clone(), run);
         let outcome = self.drive(talk, None, &who, ctx).await;
         if let Some(server) = &server {
-            self.front.calls(server, &self.id);
+            self.front.calls(server, &self.id, &who.owner);
         }
         self.outcome(outcome?, &who)
     }
