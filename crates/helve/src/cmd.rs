@@ -18,6 +18,7 @@ pub(crate) mod gc;
 pub(crate) mod info;
 pub(crate) mod log;
 pub(crate) mod logs;
+pub(crate) mod mcp;
 pub(crate) mod pin;
 pub(crate) mod policy;
 pub(crate) mod register;

@@ -4,6 +4,7 @@
 //! cannot be read stops the hub: a rule that is not understood must not be skipped.
 
 mod changes;
+mod mcp;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -17,6 +18,9 @@ use serde_json::Value;
 use crate::exit::Failure;
 use crate::{env, load};
 use changes::{Changes, Sandbox};
+use mcp::Mcp;
+
+pub(crate) use mcp::DiscloseWord;
 
 /// The configuration of a hub.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -32,6 +36,8 @@ pub(crate) struct Config {
     pub changes: Changes,
     /// The walls around programs.
     pub sandbox: Sandbox,
+    /// What MCP clients see, and how they wait for people.
+    pub mcp: Mcp,
     /// Who may call what: rules that allow, ask or deny; the strictest wins.
     #[schemars(with = "Vec<serde_json::Map<String, Value>>")]
     pub policy: Vec<Value>,
@@ -180,7 +186,7 @@ fn read(value: &Value) -> Result<Config, String> {
             ));
         }
     }
-    if let Some(problem) = config.changes.problem() {
+    if let Some(problem) = config.changes.problem().or_else(|| config.mcp.problem()) {
         return Err(problem);
     }
     let web = |url: &String| !url.starts_with("http://") && !url.starts_with("https://");

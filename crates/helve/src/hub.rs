@@ -5,6 +5,7 @@
 
 mod checkpoint;
 mod collect;
+mod door;
 mod notify;
 mod tools;
 mod watch;
@@ -19,6 +20,7 @@ use helve_kernel::store::Record;
 use helve_kernel::{
     Keeper, Kernel, NewToken, OpenError, Permission, Principal, PrincipalKind, StoreError,
 };
+use helve_mcp::{Front, about};
 use helve_server::{Hub, Settings};
 use helve_store::SqliteStore;
 use tokio::time::Instant;
@@ -26,7 +28,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::client::Client;
-use crate::config::Config;
+use crate::config::{Config, DiscloseWord};
 use crate::exit::Failure;
 use crate::state::State;
 use crate::{env, out};
@@ -34,6 +36,7 @@ use crate::{env, out};
 pub(crate) use checkpoint::{
     Checkpoints, missing as missing_checkpoints, public_key, read as read_checkpoints,
 };
+pub(crate) use door::connect;
 pub(crate) use tools::Synced;
 
 /// The token file of the person at the terminal, and of the first agent.
@@ -48,6 +51,9 @@ pub(crate) struct Open {
     pub(crate) root: PathBuf,
     /// What came of the tools in the workspace's folders.
     pub(crate) synced: Synced,
+    /// The door for MCP clients.
+    pub(crate) front: Front,
+    body_limit: usize,
     store: Arc<SqliteStore>,
     checkpoints: Arc<Checkpoints>,
     tasks: TaskTracker,
@@ -88,6 +94,7 @@ impl Open {
         root: &Path,
         hosts: Vec<String>,
         walls: Walls,
+        disclose: Option<DiscloseWord>,
     ) -> Result<Self, Failure> {
         let config = Config::load(root)?;
         let require_sandbox = config.sandbox.require_sandbox || walls == Walls::Required;
@@ -118,6 +125,8 @@ impl Open {
         })?;
         let mut synced = tools::sync(&kernel, root, &config).await?;
         synced.problems.extend(config.missing_tools(root));
+        let about = about::tools(&kernel).map_err(|e| Failure::output(e.message))?;
+        kernel.add_tools(about).map_err(Failure::output)?;
         kernel.resume_approved().await.map_err(|e| unopened(&e))?;
         let default = Settings::default();
         let settings = Settings {
@@ -128,7 +137,10 @@ impl Open {
             keeping: config.changes.keeping(),
             ..default
         };
+        let front = Front::new(kernel.clone(), None, config.mcp.options(disclose));
         let open = Self {
+            front,
+            body_limit: settings.body_limit,
             hub: Hub::new(kernel, settings),
             state,
             config,
@@ -170,6 +182,24 @@ impl Open {
             self.closing.clone(),
         );
         self.tasks.spawn(collect);
+        let (front, closing) = (self.front.clone(), self.closing.clone());
+        self.tasks.spawn(async move { front.watch(closing).await });
+        if let Err(failure) = self.listen() {
+            // Clients over HTTP still find it.
+            out::warn(&failure.error.to_string());
+        }
+    }
+
+    /// Cancelled when the hub closes.
+    pub(crate) fn stopping(&self) -> CancellationToken {
+        self.closing.clone()
+    }
+
+    /// All routes, with the door for MCP clients among them.
+    pub(crate) fn router(&self) -> axum::Router {
+        let views: Vec<String> = self.config.mcp.views.keys().cloned().collect();
+        let doors = door::routes(&self.front, &views, self.body_limit, &self.closing);
+        self.hub.router_with(doors)
     }
 
     /// Something that happened to the hub as a whole.
