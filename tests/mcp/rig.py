@@ -48,7 +48,6 @@ def npm_package(name, file):
 def environment(**more):
     """A child's environment. What a person has set up for themselves is no part of a test."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("HELVE_", "npm_"))}
-    kept["PATH"] = f"{NODE.parent}{os.pathsep}{kept.get('PATH', '')}"
     # The hub reads the user's rules from there, and finds none.
     kept["XDG_CONFIG_HOME"] = str(TARGET / "no-config")
     return {**kept, **more}

@@ -68,7 +68,8 @@ def calls(folder, url):
         Call("filesystem", "read_text_file", {"path": new}, "kept"),
         Call("filesystem", "list_directory", {"path": str(folder)}, "new.txt"),
         Call("filesystem", "read_text_file", {"path": "/etc/passwd"}, "error: "),
-        Call("fetch", "fetch", {"url": url}, "from the loopback"),
+        # As it came: for making a text of it, the server would install an npm package.
+        Call("fetch", "fetch", {"url": url, "raw": True}, "from the loopback"),
         Call("fetch", "fetch", {"url": url, "raw": True, "max_length": 20}, "<html><body>"),
         Call("git", "git_log", {"repo_path": str(folder)}, "the first one"),
         Call("git", "git_status", {"repo_path": str(folder)}, "new.txt"),
