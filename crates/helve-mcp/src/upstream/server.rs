@@ -99,6 +99,8 @@ impl Server {
             )),
             _ => None,
         };
+        // What is from 2024 has never heard of the modern era.
+        let without = matches!(settings.reach, Reach::Sse { .. }).then_some(Era::Modern);
         Arc::new(Self {
             room: Semaphore::new(settings.rules.concurrency.max(1)),
             settings,
@@ -107,10 +109,7 @@ impl Server {
             lists: Lists::default(),
             live: RwLock::default(),
             starting: tokio::sync::Mutex::default(),
-            now: Mutex::new(Now {
-                face,
-                ..Now::default()
-            }),
+            now: Mutex::new(Now { face, without, ..Now::default() }),
             levels: Mutex::default(),
             events,
             closing,

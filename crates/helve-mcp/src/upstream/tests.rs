@@ -6,3 +6,4 @@ mod life;
 mod pins;
 mod support;
 mod talk;
+mod web;

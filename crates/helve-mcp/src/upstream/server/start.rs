@@ -44,6 +44,11 @@ impl Server {
             && wanted != face.era
         {
             self.now().without = Some(wanted);
+            // It speaks as it did before: one such connection is enough.
+            if let Some(standing) = self.standing(Some(face.era), session.as_deref()) {
+                peer.close().await;
+                return Ok(standing);
+            }
         }
         if face.has("tools") {
             let listed = timeout(limit, lists::tools(&peer, limit)).await;
@@ -96,11 +101,9 @@ impl Server {
     ) -> Result<(Arc<Peer>, Face, Apart), Broken> {
         let without = self.now().without;
         let first = wanted.or(self.face().map(|f| f.era)).unwrap_or(Era::Modern);
-        let first = match (without == Some(first), &self.settings.reach) {
-            // What is from 2024 has never heard of it.
-            (_, Reach::Sse { .. }) => Era::Legacy,
-            (true, _) => first.other(),
-            (false, _) => first,
+        let first = match without == Some(first) {
+            true => first.other(),
+            false => first,
         };
         let shared = handshake::everything();
         let capabilities = capabilities.as_ref().unwrap_or(&shared);

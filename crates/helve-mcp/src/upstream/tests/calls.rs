@@ -171,7 +171,9 @@ async fn every_era_is_spoken_with() {
             let answer = hub.call_as(&client, "s_echo", json!({"text": "x"})).await;
             assert_eq!(answer.result, Ok(json!("x")), "{era}");
         }
+        let begun = std::time::Instant::now();
         hub.close().await;
+        assert!(begun.elapsed() < std::time::Duration::from_secs(5), "{era}: nothing is left to wait for");
     }
 }
 
