@@ -13,11 +13,11 @@ const MAX_QUERY: usize = 8 * 1024;
 /// How many different words are looked up.
 const MAX_ASKED: usize = 256;
 /// How many clauses are told apart.
-const MAX_CLAUSES: usize = 12;
+pub(super) const MAX_CLAUSES: usize = 12;
 /// How many words a clause has before it can end.
 const LEAST_CLAUSE: usize = 2;
 /// How many words that no tool has are looked up as slips.
-const MAX_SLIPS: usize = 8;
+const MAX_SLIPS: usize = 4;
 
 // What a word says, against a plain one. All found by trying, on several public sets.
 const NUMBER: f32 = 0.3;
