@@ -85,9 +85,11 @@ impl Plan {
             Piece::Run(run) => reader.run(run),
             Piece::Mark(mark) => reader.mark(mark),
         });
+        // A full stop at the end begins a clause that has nothing.
+        let bits = reader.asked.iter().fold(0u16, |bits, a| bits | a.clauses);
         Self {
             asked: reader.asked,
-            clauses: reader.clause + 1,
+            clauses: (u16::BITS - bits.leading_zeros()).max(1) as usize,
         }
     }
 }

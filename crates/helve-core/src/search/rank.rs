@@ -85,8 +85,17 @@ pub(super) fn rank(
     allowed: &dyn Fn(u32) -> bool,
 ) -> Vec<Ranked> {
     let gains: Vec<f32> = plan.asked.iter().map(|a| gain(a, store)).collect();
-    let asked = plan.asked.iter().zip(&gains);
-    let looks: Vec<Look<'_>> = asked.map(|(a, gain)| look(a, *gain, store)).collect();
+    let looks_within = |common: f32| -> Vec<Look<'_>> {
+        let asked = plan.asked.iter().zip(&gains);
+        asked
+            .map(|(a, gain)| look(a, *gain, common, store))
+            .collect()
+    };
+    let mut looks = looks_within(COMMON);
+    if looks.iter().all(|l| l.lists.is_empty()) {
+        // Only words that nearly all have: then they must do.
+        looks = looks_within(1.0);
+    }
     let (candidates, most) = gather(&looks, plan.clauses, store, scratch, allowed);
     let ideal = ideal(plan, &gains);
     let asked = numbers(plan);
@@ -118,7 +127,7 @@ pub(super) fn rank(
     ranked
 }
 
-fn look<'s>(asked: &Asked, gain: f32, store: &'s Store) -> Look<'s> {
+fn look<'s>(asked: &Asked, gain: f32, common: f32, store: &'s Store) -> Look<'s> {
     let all = match asked.kind {
         Kind::Word => store.len(),
         Kind::Gram => store.unspaced(),
@@ -126,7 +135,7 @@ fn look<'s>(asked: &Asked, gain: f32, store: &'s Store) -> Look<'s> {
     let most = |share: f32| ((share * all as f32) as usize).max(FEW);
     let mut lists = Vec::with_capacity(asked.terms.len());
     for (i, (number, weight)) in asked.terms.iter().enumerate() {
-        let limit = if i == 0 { COMMON } else { COMMON_RELATIVE };
+        let limit = if i == 0 { common } else { COMMON_RELATIVE };
         if store.count(*number) > most(limit) {
             continue;
         }

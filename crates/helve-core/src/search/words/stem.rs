@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 /// Forms that no ending explains. Sorted by the first.
-const IRREGULAR: &[(&str, &str)] = &[
+pub(super) const IRREGULAR: &[(&str, &str)] = &[
     ("analyses", "analyz"),
     ("analysis", "analyz"),
     ("analytic", "analyz"),
@@ -190,7 +190,7 @@ fn spelling(word: &str) -> Cow<'_, str> {
         return Cow::Owned(format!("{s}yz"));
     }
     if word.len() > 5
-        && let Some(s) = word.strip_suffix("our").filter(|s| s.len() > 3)
+        && let Some(s) = word.strip_suffix("our").filter(|s| s.len() >= 3)
     {
         return Cow::Owned(format!("{s}or"));
     }
