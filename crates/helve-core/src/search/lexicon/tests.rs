@@ -10,13 +10,16 @@ fn the_longest_word_is_taken() {
     });
     assert_eq!(
         found,
-        ["查询: query search get lookup", "天气预报: weath forecast"]
+        [
+            "查询: query search get lookup",
+            "天气预报: weather forecast"
+        ]
     );
 }
 
 #[test]
 fn both_ways() {
-    assert!(lexicon().chinese("weath").contains(&"天气"));
+    assert!(lexicon().chinese("weather").contains(&"天气"));
     assert!(lexicon().synonyms("car").iter().any(|w| &**w == "vehicl"));
     assert!(lexicon().synonyms("no such word").is_empty());
 }

@@ -48,9 +48,9 @@ fn relatives_come_along() {
     assert_eq!(plan.asked[0].terms[0].0, store.number("vehicl").unwrap());
     let plan = Plan::of("天气", &store);
     let translated = plan.asked.iter().find(|a| a.kind == Kind::Word).unwrap();
-    assert_eq!(translated.terms[0].0, store.number("weath").unwrap());
+    assert_eq!(translated.terms[0].0, store.number("weather").unwrap());
     let plan = Plan::of("wether", &store);
-    assert_eq!(plan.asked[0].terms[0].0, store.number("weath").unwrap());
+    assert_eq!(plan.asked[0].terms[0].0, store.number("weather").unwrap());
 }
 
 #[test]

@@ -57,6 +57,7 @@ pub(super) const IRREGULAR: &[(&str, &str)] = &[
     ("teeth", "tooth"),
     ("thought", "think"),
     ("vertices", "vertex"),
+    ("weather", "weather"),
     ("weekly", "week"),
     ("wives", "wif"),
     ("women", "woman"),
