@@ -9,7 +9,6 @@ mod answer;
 mod approval;
 mod changes;
 mod disclose;
-mod elsewhere;
 mod handler;
 mod http;
 mod list;
@@ -29,11 +28,11 @@ use std::time::Duration;
 use helve_kernel::{Entry, Kernel, Principal};
 
 pub use disclose::{Disclose, GET_TOOL_INFO, RUN_RESULT, SEARCH_TOOLS};
-pub use elsewhere::{Elsewhere, Event, List};
 pub use http::{Answer as HttpAnswer, HttpOptions, Service as HttpService};
 pub use session::Session;
 pub use views::{Names, View};
 
+use crate::upstream::Upstreams;
 use suspended::Suspended;
 use views::Snapshot;
 
@@ -76,18 +75,20 @@ pub struct Front(Arc<Inner>);
 
 struct Inner {
     kernel: Kernel,
-    elsewhere: Option<Arc<dyn Elsewhere>>,
+    elsewhere: Option<Upstreams>,
     options: Options,
     suspended: Suspended,
     snapshots: Mutex<HashMap<views::Key, Arc<Snapshot>>>,
     changes: changes::Changes,
     /// The tools whose arguments travel in headers, as of a state of the registry.
     headers: Mutex<(Option<u64>, HashMap<String, Arc<Entry>>)>,
+    /// Which sessions have called which server lately.
+    lately: Mutex<HashMap<String, Vec<changes::Recent>>>,
 }
 
 impl Front {
     /// Opens a door to a kernel, and through it to servers elsewhere.
-    pub fn new(kernel: Kernel, elsewhere: Option<Arc<dyn Elsewhere>>, options: Options) -> Self {
+    pub fn new(kernel: Kernel, elsewhere: Option<Upstreams>, options: Options) -> Self {
         let changes = changes::Changes::default();
         Self(Arc::new(Inner {
             kernel,
@@ -97,6 +98,7 @@ impl Front {
             snapshots: Mutex::default(),
             changes,
             headers: Mutex::default(),
+            lately: Mutex::default(),
         }))
     }
 
@@ -110,7 +112,7 @@ impl Front {
         &self.0.kernel
     }
 
-    pub(crate) fn elsewhere(&self) -> Option<&Arc<dyn Elsewhere>> {
+    pub(crate) fn elsewhere(&self) -> Option<&Upstreams> {
         self.0.elsewhere.as_ref()
     }
 

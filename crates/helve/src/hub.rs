@@ -8,6 +8,7 @@ mod collect;
 mod door;
 mod notify;
 mod tools;
+mod upstreams;
 mod watch;
 
 use std::path::{Path, PathBuf};
@@ -20,7 +21,7 @@ use helve_kernel::store::Record;
 use helve_kernel::{
     Keeper, Kernel, NewToken, OpenError, Permission, Principal, PrincipalKind, StoreError,
 };
-use helve_mcp::{Front, about};
+use helve_mcp::{Front, Upstreams, about};
 use helve_server::{Hub, Settings};
 use helve_store::SqliteStore;
 use tokio::time::Instant;
@@ -53,6 +54,7 @@ pub(crate) struct Open {
     pub(crate) synced: Synced,
     /// The door for MCP clients.
     pub(crate) front: Front,
+    upstreams: Upstreams,
     body_limit: usize,
     store: Arc<SqliteStore>,
     checkpoints: Arc<Checkpoints>,
@@ -106,6 +108,7 @@ impl Open {
         checkpoints.hold_against(&*store).await?;
         let policy = config.policy().map_err(Failure::input)?;
         let host = HostExecutor::new(root.to_owned()).require_sandbox(require_sandbox);
+        let (upstreams, told) = upstreams::open(root, &state, &config)?;
         let mut builder = Kernel::builder()
             .store(store.clone())
             .policy(policy)
@@ -114,6 +117,7 @@ impl Open {
             .artifacts(state.artifacts())
             .keeper(keeper(&state, &config)?)
             .executor(ExecutorKind::Host, Arc::new(host))
+            .executor(ExecutorKind::Mcp, upstreams.executor())
             .secret_key(state.key("secrets")?);
         if let Some(url) = &config.approvals.webhook {
             let webhook = notify::Webhook::new(url.clone(), state.key("webhook")?)?;
@@ -127,6 +131,8 @@ impl Open {
         synced.problems.extend(config.missing_tools(root));
         let about = about::tools(&kernel).map_err(|e| Failure::output(e.message))?;
         kernel.add_tools(about).map_err(Failure::output)?;
+        synced.problems.extend(told);
+        synced.problems.extend(upstreams.attach(&kernel).await);
         kernel.resume_approved().await.map_err(|e| unopened(&e))?;
         let default = Settings::default();
         let settings = Settings {
@@ -137,9 +143,14 @@ impl Open {
             keeping: config.changes.keeping(),
             ..default
         };
-        let front = Front::new(kernel.clone(), None, config.mcp.options(disclose));
+        let front = Front::new(
+            kernel.clone(),
+            Some(upstreams.clone()),
+            config.mcp.options(disclose),
+        );
         let open = Self {
             front,
+            upstreams,
             body_limit: settings.body_limit,
             hub: Hub::new(kernel, settings),
             state,
@@ -218,6 +229,7 @@ impl Open {
     pub(crate) async fn close(self) -> Result<(), Failure> {
         self.hub.close();
         self.kernel().close(GRACE).await;
+        self.upstreams.close().await;
         self.closing.cancel();
         self.tasks.close();
         self.tasks.wait().await;

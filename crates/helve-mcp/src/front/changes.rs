@@ -1,7 +1,7 @@
 //! Word of changed lists, to every client that listens.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use helve_kernel::{Change, Principal};
 use rmcp::model::{CustomNotification, ServerNotification};
@@ -9,8 +9,8 @@ use serde_json::Value;
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
-use super::elsewhere::Event;
 use super::{Front, Session};
+use crate::upstream::Event;
 
 /// How long changes are gathered before anybody is told.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -36,7 +36,7 @@ impl Front {
     /// Tells clients of changes until the hub closes; drops what nobody came back for.
     pub async fn watch(&self, closing: CancellationToken) {
         let mut changes = self.kernel().changes();
-        let mut events = self.elsewhere().map(|e| e.events());
+        let mut events = self.elsewhere().map(crate::Upstreams::events);
         let mut known = self.kernel().tool_changes();
         let mut sweep = tokio::time::interval(Duration::from_secs(30));
         loop {
@@ -73,6 +73,40 @@ impl Front {
     }
 }
 
+/// How long after a call a server may still speak about it.
+const ECHO: Duration = Duration::from_secs(5);
+
+/// A session that has called a server.
+pub(crate) struct Recent {
+    session: String,
+    owner: String,
+    at: Instant,
+}
+
+impl Front {
+    /// Remembers that a session calls a server, or has just done so.
+    pub(crate) fn calls(&self, server: &str, session: &str, owner: &str) {
+        let mut lately = super::lock(&self.0.lately);
+        let sessions = lately.entry(server.to_owned()).or_default();
+        sessions.retain(|recent| recent.session != session && recent.at.elapsed() < ECHO);
+        sessions.push(Recent {
+            session: session.to_owned(),
+            owner: owner.to_owned(),
+            at: Instant::now(),
+        });
+    }
+
+    /// The session that a word of a server must be meant for: the last that has called it,
+    /// as long as nobody else has lately. Otherwise one would be told of another.
+    fn sole_caller(&self, server: &str) -> Option<String> {
+        let lately = super::lock(&self.0.lately);
+        let mut recent = lately.get(server)?.iter().filter(|r| r.at.elapsed() < ECHO);
+        let last = recent.next_back()?;
+        let alone = recent.all(|r| r.owner == last.owner);
+        alone.then(|| last.session.clone())
+    }
+}
+
 /// The next event; never, where there are no servers.
 async fn next(events: &mut Option<broadcast::Receiver<Event>>) -> Event {
     loop {
@@ -91,7 +125,7 @@ async fn next(events: &mut Option<broadcast::Receiver<Event>>) -> Event {
 pub(crate) struct Listening {
     session: Arc<Session>,
     who: Arc<Principal>,
-    listed: Vec<Value>,
+    listed: Vec<(String, Value)>,
 }
 
 impl Listening {
@@ -136,7 +170,20 @@ impl Listening {
                     params,
                 ))
             }
-            "notifications/message" | "notifications/tools/list_changed" => return None,
+            "notifications/message" => {
+                // It came apart from the call that it is about.
+                let sole = self.session.front.sole_caller(&event.server);
+                if sole.as_deref() != Some(self.session.id.as_str())
+                    || !self.session.wants(params, None)
+                {
+                    return None;
+                }
+                let params = serde_json::from_value(params.clone()).ok()?;
+                ServerNotification::LoggingMessageNotification(rmcp::model::Notification::new(
+                    params,
+                ))
+            }
+            "notifications/tools/list_changed" => return None,
             _ => ServerNotification::CustomNotification(CustomNotification::new(
                 event.method.clone(),
                 Some(params.clone()),

@@ -55,8 +55,8 @@ impl Session {
         ABOUT_TOOLS.contains(&tool) || self.view().has(tool)
     }
 
-    /// What `tools/list` says, in the order of the names.
-    pub(crate) fn listed(&self, who: &Principal) -> Vec<Value> {
+    /// What `tools/list` says, in order, each with its place in it.
+    pub(crate) fn listed(&self, who: &Principal) -> Vec<(String, Value)> {
         let snapshot = self.front.snapshot(self.view.as_deref(), who);
         let lean = self.is_lean(&snapshot);
         let promoted = super::lock(&self.promoted);
@@ -70,11 +70,12 @@ impl Session {
             }
         };
         let items = snapshot.items.iter().filter(wanted);
-        let mut list: Vec<Value> = items.map(|item| self.described(item)).collect();
+        let items = items.map(|item| (item.place.clone(), self.described(item)));
+        let mut list: Vec<(String, Value)> = items.collect();
         if lean {
-            list.push(call_tool());
+            list.push((format!("/{CALL_TOOL}"), call_tool()));
         }
-        list.sort_by(|a, b| a["name"].as_str().cmp(&b["name"].as_str()));
+        list.sort_by(|a, b| a.0.cmp(&b.0));
         list
     }
 

@@ -22,10 +22,11 @@ use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer};
 use serde_json::{Map, Value, json};
 
+use crate::upstream::List;
+
 use super::answer::{finish, finish_list};
 use super::changes::Listening;
 use super::disclose::SEARCH_TOOLS;
-use super::elsewhere::List;
 use super::list::page;
 use super::passing::key_of;
 use super::session::{not_here, protocol};
@@ -47,7 +48,7 @@ impl ServerHandler for Handler {
             "extensions": {"io.modelcontextprotocol/tasks": {}},
         });
         let elsewhere = self.0.front.elsewhere();
-        if elsewhere.is_some_and(|e| !e.servers().is_empty()) {
+        if elsewhere.is_some_and(|e| !e.names().is_empty()) {
             capabilities["resources"] = json!({"subscribe": true, "listChanged": true});
             capabilities["prompts"] = json!({"listChanged": true});
             capabilities["completions"] = json!({});
@@ -88,9 +89,8 @@ impl ServerHandler for Handler {
     ) -> Result<ListToolsResult, ErrorData> {
         let who = self.0.who(&context)?;
         let most = self.0.front.options().page;
-        let name = |item: &Value| item["name"].as_str().unwrap_or_default().to_owned();
         let list = self.0.listed(&who);
-        let page = page("tools", list, cursor(&request), most, name)?;
+        let page = page("tools", list, cursor(&request), most)?;
         Ok(ListToolsResult {
             meta: Some(wrap(finish_list(page, &protocol(&context)))),
             ..ListToolsResult::default()
@@ -408,13 +408,15 @@ impl Handler {
             .0
             .front
             .elsewhere()
-            .is_none_or(|e| e.servers().is_empty())
+            .is_none_or(|e| e.names().is_empty())
         {
             return Err(not_here(&format!("{name}/list")));
         }
         let items = self.0.elsewhere_list(what, &who).await?;
+        let items = items.into_iter().map(|item| (key_of(what, &item), item));
+        let items = items.collect();
         let most = self.0.front.options().page;
-        let page = page(name, items, cursor(request), most, |i| key_of(what, i))?;
+        let page = page(name, items, cursor(request), most)?;
         Ok(finish_list(page, &protocol(context)))
     }
 

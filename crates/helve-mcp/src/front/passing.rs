@@ -1,8 +1,6 @@
 //! What is passed on to servers elsewhere beside calls of tools: resources, prompts,
 //! completions.
 
-use std::sync::Arc;
-
 use helve_core::policy::Pattern;
 use helve_kernel::store::Record;
 use helve_kernel::{Caller as _, Permission, Principal};
@@ -10,14 +8,15 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::{Map, Value, json};
 
-use super::elsewhere::{Elsewhere, List};
+use crate::upstream::{List, Upstreams};
+
 use super::session::not_here;
 use super::talk::{Done, Talk};
 use super::views::Names;
 use super::{Front, Session};
 
 impl Session {
-    fn elsewhere(&self, method: &str) -> Result<Arc<dyn Elsewhere>, ErrorData> {
+    fn elsewhere(&self, method: &str) -> Result<Upstreams, ErrorData> {
         let elsewhere = self.front.elsewhere().cloned();
         elsewhere.ok_or_else(|| not_here(method))
     }
@@ -106,7 +105,7 @@ impl Session {
                 }
             }
         }
-        let mut servers = elsewhere.servers();
+        let mut servers = elsewhere.names();
         servers.retain(|server| self.reaches(who, server));
         match servers.as_slice() {
             [only] => Ok(only.clone()),

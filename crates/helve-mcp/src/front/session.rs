@@ -22,7 +22,7 @@ use super::answer::{MODERN, call_result, error_of, pending};
 use super::approval::APPROVAL;
 use super::disclose::{CALL_TOOL, RUN_RESULT};
 use super::talk::{Control, Done, From, Talk, Tell};
-use super::views::View;
+use super::views::{View, foreign};
 use super::{Front, lock};
 
 /// How often a client that waits for people hears that it still does.
@@ -149,6 +149,12 @@ impl Session {
             false => (name.to_owned(), arguments),
         };
         let tool = self.canonical(&name, &who)?;
+        let entry = self.front.kernel().find(&tool);
+        let server = entry.as_ref().and_then(|e| foreign(&e.def));
+        let server = server.map(|f| f.server.to_owned());
+        if let Some(server) = &server {
+            self.front.calls(server, &self.id, &who.owner);
+        }
         let (kernel, run) = (self.front.kernel().clone(), RunId::fresh());
         let agent = client_name(ctx);
         let talk = Talk::new(self.from(ctx, &who), asked, |voice| {
@@ -164,8 +170,11 @@ impl Session {
             Box::pin(async move { Done::Answer(Box::new(kernel.call(call).await)) })
         });
         let talk = talk.of_run(kernel, who.clone(), run);
-        let outcome = self.drive(talk, None, &who, ctx).await?;
-        self.outcome(outcome, &who)
+        let outcome = self.drive(talk, None, &who, ctx).await;
+        if let Some(server) = &server {
+            self.front.calls(server, &self.id, &who.owner);
+        }
+        self.outcome(outcome?, &who)
     }
 
     /// The tool that a name means in this view.
@@ -429,15 +438,19 @@ impl Session {
 
     fn hears(&self, message: &Value, ctx: &RequestContext<RoleServer>) -> bool {
         let modern = protocol(ctx).as_str() >= MODERN;
-        let wanted = match modern {
-            true => {
-                let wanted = ctx.meta.0.0.get("io.modelcontextprotocol/logLevel");
-                match wanted.and_then(Value::as_str) {
-                    Some(level) => Some(level.to_owned()),
-                    None => return false,
-                }
-            }
-            false => lock(&self.level).clone(),
+        if !modern {
+            return self.wants(message, None);
+        }
+        let level = ctx.meta.0.0.get("io.modelcontextprotocol/logLevel");
+        let level = level.and_then(Value::as_str);
+        level.is_some_and(|level| self.wants(message, Some(level)))
+    }
+
+    /// Whether a message is important enough: for this level, or for the session's.
+    pub(crate) fn wants(&self, message: &Value, level: Option<&str>) -> bool {
+        let wanted = match level {
+            Some(level) => Some(level.to_owned()),
+            None => lock(&self.level).clone(),
         };
         let said = message["level"].as_str().unwrap_or("info");
         wanted.is_none_or(|wanted| importance(said) >= importance(&wanted))

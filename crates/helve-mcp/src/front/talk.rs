@@ -237,9 +237,13 @@ impl Talk {
     /// What is asked now, over all rounds.
     pub(crate) fn open_questions(&self) -> Map<String, Value> {
         let open = self.rounds.iter().filter(|r| r.is_open());
-        open.flat_map(|r| r.questions.iter())
-            .map(|(name, question)| (name.clone(), question.clone()))
-            .collect()
+        open.flat_map(|r| {
+            r.questions
+                .iter()
+                .filter(|(name, _)| !r.answers.contains_key(*name))
+        })
+        .map(|(name, question)| (name.clone(), question.clone()))
+        .collect()
     }
 
     /// Gives an answer to whoever asked; whether anybody did.

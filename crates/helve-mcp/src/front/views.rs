@@ -118,9 +118,11 @@ pub(crate) struct Item {
     pub(crate) shown: String,
     /// What `tools/list` says of it.
     pub(crate) definition: Value,
+    /// Where it stands: our own first, then server by server, each by name.
+    pub(crate) place: String,
 }
 
-/// All tools that somebody sees in a view, in the order of their names.
+/// All tools that somebody sees in a view, in their order.
 pub(crate) struct Snapshot {
     changes: u64,
     pub(crate) items: Vec<Item>,
@@ -179,14 +181,16 @@ impl Front {
             .map(|entry| {
                 let shown = shown(&entry.def, view.names, &plain);
                 let definition = definition(&entry.def, &shown);
+                let server = foreign(&entry.def).map_or("", |f| f.server);
                 Item {
+                    place: format!("{server}/{shown}"),
                     entry,
                     shown,
                     definition,
                 }
             })
             .collect();
-        items.sort_by(|a, b| a.shown.cmp(&b.shown));
+        items.sort_by(|a, b| a.place.cmp(&b.place));
         let names = items.iter().enumerate();
         Snapshot {
             changes,
