@@ -295,13 +295,10 @@ fn texts(value: &Value) -> Option<Value> {
 
 /// The same, or null.
 fn nullable(mut schema: Map<String, Value>) -> Value {
-    if schema.contains_key("type") {
-        if let Some(Value::Array(list)) = schema.get_mut("enum")
-            && !list.contains(&Value::Null)
-        {
-            list.push(Value::Null);
-        }
-        if let Some(kind @ Value::String(_)) = schema.get("type").cloned() {
+    // Not among the values of an `enum`: TOML has no null to write there.
+    let listed = schema.contains_key("enum") || schema.contains_key("const");
+    if let (Some(kind), false) = (schema.get("type").cloned(), listed) {
+        if kind.is_string() {
             schema.insert("type".to_owned(), json!([kind, "null"]));
         }
         return Value::Object(schema);

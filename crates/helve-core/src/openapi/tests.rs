@@ -106,7 +106,7 @@ fn the_whole_of_one() {
                     "Pet": {"type": "object", "required": ["id", "name"], "properties": {
                         "id": {"type": "integer", "readOnly": true},
                         "name": {"type": "string", "examples": ["Rex"]},
-                        "kind": {"type": ["string", "null"], "enum": ["cat", "dog", null]},
+                        "kind": {"anyOf": [{"type": "string", "enum": ["cat", "dog"]}, {"type": "null"}]},
                         "owner": {"$ref": "#/$defs/Owner"},
                     }},
                 },
