@@ -14,11 +14,13 @@ pub mod collection;
 pub mod def;
 pub mod dialect;
 mod hex;
+pub mod hidden;
 pub mod lint;
 
 pub mod marked;
 pub mod name;
 pub mod node;
+pub mod openapi;
 pub mod page;
 pub mod policy;
 pub mod read;

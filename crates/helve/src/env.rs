@@ -69,6 +69,16 @@ pub(crate) fn log() -> Option<String> {
     get("HELVE_LOG")
 }
 
+/// The value of a variable that the configuration names for a secret. It is the one
+/// that is not listed: its name is the operator's.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the place where it is read"
+)]
+pub(crate) fn secret(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|v| !v.is_empty())
+}
+
 /// The folder of the user's own configuration.
 pub(crate) fn config_home() -> Option<PathBuf> {
     let home = || get("HOME").map(|home| PathBuf::from(home).join(".config"));
