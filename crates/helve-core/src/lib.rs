@@ -14,6 +14,7 @@ pub mod collection;
 pub mod def;
 pub mod dialect;
 mod hex;
+pub mod hidden;
 pub mod lint;
 
 pub mod marked;

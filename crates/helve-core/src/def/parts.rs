@@ -235,9 +235,13 @@ impl ExecutorKind {
             ExecutorKind::Http => &[
                 ("url", Text, true),
                 ("method", Text, false),
+                ("path", Text, false),
                 ("headers", Table, false),
+                ("arguments", Any, false),
                 ("body", Any, false),
-                ("auth", Text, false),
+                ("content_type", Text, false),
+                ("auth", Any, false),
+                ("max_bytes", Number, false),
             ],
         }
     }
