@@ -120,6 +120,7 @@ impl Open {
             .keeper(keeper(&state, &config)?)
             .executor(ExecutorKind::Host, Arc::new(host))
             .executor(ExecutorKind::Http, Arc::new(http(root, &config)?))
+            .executor(ExecutorKind::Mcp, upstreams.executor())
             .secret_key(state.key("secrets")?);
         if let Some(url) = &config.approvals.webhook {
             let webhook = notify::Webhook::new(url.clone(), state.key("webhook")?)?;
