@@ -16,6 +16,9 @@ use serde_json::Value;
 
 use crate::problem::{Problem, json_response};
 
+/// Where RFC 9728 has word of a resource.
+pub(crate) const RESOURCE_METADATA: &str = "/.well-known/oauth-protected-resource";
+
 pub(crate) type Given = Result<Response, Problem>;
 
 fn ok(value: &Value) -> Given {

@@ -52,8 +52,28 @@ pub(crate) async fn door(State(hub): State<Hub>, mut request: Request, next: Nex
             request.extensions_mut().insert(Arc::new(principal));
             next.run(request).await
         }
-        Err(problem) => problem.into_response(),
+        Err(problem) => challenge(&hub, &request, problem),
     }
+}
+
+/// A refusal, with where a client finds out how to get a token.
+fn challenge(hub: &Hub, request: &Request, problem: Problem) -> Response {
+    let host = request.headers().get(header::HOST);
+    let place = host.and_then(|h| h.to_str().ok()).map(|host| {
+        format!(
+            "Bearer resource_metadata=\"http://{host}{}\"",
+            crate::api::RESOURCE_METADATA
+        )
+    });
+    let known = hub.settings().identity.is_some() && problem.status == StatusCode::UNAUTHORIZED;
+    let mut response = problem.into_response();
+    let value = place.and_then(|place| HeaderValue::try_from(place).ok());
+    if let Some(value) = value.filter(|_| known) {
+        response
+            .headers_mut()
+            .insert(header::WWW_AUTHENTICATE, value);
+    }
+    response
 }
 
 /// Who calls, as long as that is not too often.
@@ -120,7 +140,10 @@ fn known(hub: &Hub, headers: &HeaderMap) -> Result<Principal, Problem> {
     });
     let secret = secret.ok_or_else(|| unauthorized("the header must say `Bearer <token>`"))?;
     // One answer for all: unknown, expired and revoked look alike.
-    let known = hub.kernel().authenticate(secret);
+    let known = hub.kernel().authenticate(secret).or_else(|| {
+        let identity = hub.settings().identity.as_ref()?;
+        identity.principal(secret)
+    });
     known.ok_or_else(|| unauthorized("the token is unknown, expired or revoked"))
 }
 

@@ -9,6 +9,7 @@
 
 mod api;
 mod guard;
+mod identity;
 mod input;
 mod metrics;
 mod openapi;
@@ -31,10 +32,11 @@ use tokio_util::sync::CancellationToken;
 use metrics::Metrics;
 use rate::Rates;
 
+pub use identity::{Identity, IdentitySettings};
 pub use openapi::document as openapi_document;
 
 /// How a server behaves.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Settings {
     /// The names by which it may be asked for, with their ports: what a `Host`
     /// header may say. A page elsewhere that found its way to this address says another.
@@ -48,6 +50,8 @@ pub struct Settings {
     pub burst: u32,
     /// For how long what was there before a run is kept.
     pub keeping: Keeping,
+    /// An identity provider whose tokens count beside our own.
+    pub identity: Option<Arc<Identity>>,
     /// How often a stream with nothing to tell shows that it is still there.
     pub keep_alive: Duration,
 }
@@ -60,6 +64,7 @@ impl Default for Settings {
             rate: 200,
             burst: 400,
             keeping: Keeping::default(),
+            identity: None,
             keep_alive: Duration::from_secs(15),
         }
     }

@@ -187,6 +187,10 @@ routes! {
         [] Some("Explain") => &[(200, "Explanation")], &[400, 404, 413, 415, 422], catalog::explain;
     get "/metrics" get_metrics Needs(RunRead), "Counters for Prometheus."
         [] None => &[(200, "Metrics")], &[503], meta::metrics;
+    get "/.well-known/oauth-protected-resource" protected_resource Open, "Where a client gets a token for this hub, where an identity provider is configured."
+        [] None => &[(200, "ProtectedResource")], &[404], meta::protected_resource;
+    get "/.well-known/oauth-protected-resource/mcp" protected_resource_mcp Open, "The same for the MCP door."
+        [] None => &[(200, "ProtectedResource")], &[404], meta::protected_resource;
     get "/healthz" healthz Open, "Whether the hub can do its work."
         [] None => &[(200, "Health"), (503, "Health")], &[], meta::healthz;
     get "/openapi.json" get_openapi Open, "This description."

@@ -539,6 +539,15 @@ fn governance() -> Vec<(&'static str, Value)> {
             ]),
         ),
         (
+            "ProtectedResource",
+            object(&[
+                ("resource", text()),
+                ("authorization_servers", texts()),
+                ("bearer_methods_supported", texts()),
+                ("scopes_supported", texts()),
+            ]),
+        ),
+        (
             "Health",
             object(&[("status", text()), ("store", text()), ("version", text())]),
         ),

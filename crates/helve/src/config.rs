@@ -4,6 +4,7 @@
 //! cannot be read stops the hub: a rule that is not understood must not be skipped.
 
 mod changes;
+mod identity;
 mod mcp;
 mod network;
 
@@ -19,6 +20,7 @@ use serde_json::Value;
 use crate::exit::Failure;
 use crate::{env, load};
 use changes::{Changes, Sandbox};
+use identity::IdentityTable;
 pub(crate) use mcp::DiscloseWord;
 use mcp::Mcp;
 use network::{Network, Secrets};
@@ -42,6 +44,8 @@ pub(crate) struct Config {
     pub network: Network,
     /// Where secrets come from, by their names: `env:NAME`, `file:PATH`, or a table with the hosts that they may be sent to.
     pub secrets: Secrets,
+    /// An identity provider whose tokens (JWTs) count beside the hub's own.
+    pub identity: Option<IdentityTable>,
     /// What MCP clients see, and how they wait for people.
     pub mcp: Mcp,
     /// Who may call what: rules that allow, ask or deny; the strictest wins.
@@ -211,7 +215,12 @@ fn read(value: &Value) -> Result<Config, String> {
     if let Some(problem) = config.network.problem() {
         return Err(problem);
     }
-    if let Some(problem) = config.changes.problem().or_else(|| config.mcp.problem()) {
+    if let Some(problem) = config
+        .changes
+        .problem()
+        .or_else(|| config.mcp.problem())
+        .or_else(|| config.identity.as_ref()?.problem())
+    {
         return Err(problem);
     }
     let web = |url: &String| !url.starts_with("http://") && !url.starts_with("https://");

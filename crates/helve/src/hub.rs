@@ -6,6 +6,7 @@
 mod checkpoint;
 mod collect;
 mod door;
+mod identity;
 mod notify;
 mod tools;
 mod upstreams;
@@ -137,6 +138,13 @@ impl Open {
         synced.problems.extend(told);
         synced.problems.extend(upstreams.attach(&kernel).await);
         kernel.resume_approved().await.map_err(|e| unopened(&e))?;
+        let closing = CancellationToken::new();
+        let tasks = TaskTracker::new();
+        let identity = identity::open(root, &config, closing.clone())?;
+        let identity = identity.map(|(identity, keeper)| {
+            tasks.spawn(keeper);
+            identity
+        });
         let default = Settings::default();
         let settings = Settings {
             hosts,
@@ -144,6 +152,7 @@ impl Open {
             rate: config.server.rate.unwrap_or(default.rate),
             burst: config.server.burst.unwrap_or(default.burst),
             keeping: config.changes.keeping(),
+            identity,
             ..default
         };
         let front = Front::new(
@@ -162,8 +171,8 @@ impl Open {
             synced,
             store,
             checkpoints,
-            tasks: TaskTracker::new(),
-            closing: CancellationToken::new(),
+            tasks,
+            closing,
         };
         open.terminal_token().await?;
         Ok(open)

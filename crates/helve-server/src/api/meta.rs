@@ -3,13 +3,13 @@
 use std::sync::LazyLock;
 
 use axum::extract::State;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{Html, IntoResponse as _};
 use helve_kernel::ApprovalState;
 use serde_json::json;
 
-use super::{Given, kept};
-use crate::problem::json_response;
+use super::{Given, RESOURCE_METADATA, kept};
+use crate::problem::{Problem, json_response};
 use crate::{Hub, metrics, openapi, page};
 
 pub(crate) async fn healthz(State(hub): State<Hub>) -> Given {
@@ -22,6 +22,24 @@ pub(crate) async fn healthz(State(hub): State<Hub>) -> Given {
     let version = env!("CARGO_PKG_VERSION");
     let value = json!({"status": word, "store": word, "version": version});
     Ok(json_response(status, &value))
+}
+
+/// What RFC 9728 says of a resource: for whom tokens are, and who makes them.
+pub(crate) async fn protected_resource(State(hub): State<Hub>, headers: HeaderMap) -> Given {
+    let Some(identity) = &hub.settings().identity else {
+        return Err(Problem::not_found(RESOURCE_METADATA)
+            .hint("no identity provider is configured; use a token of this hub"));
+    };
+    let host = headers.get(header::HOST).and_then(|h| h.to_str().ok());
+    let settings = identity.settings();
+    let words: Vec<&str> = settings.permissions.iter().map(|p| p.as_str()).collect();
+    let value = json!({
+        "resource": format!("http://{}/mcp", host.unwrap_or_default()),
+        "authorization_servers": [settings.issuer],
+        "bearer_methods_supported": ["header"],
+        "scopes_supported": words,
+    });
+    Ok(json_response(StatusCode::OK, &value))
 }
 
 pub(crate) async fn metrics(State(hub): State<Hub>) -> Given {
