@@ -25,6 +25,7 @@ pub mod page;
 pub mod policy;
 pub mod read;
 pub mod schema;
+pub mod search;
 
 pub mod secret;
 pub mod tokens;

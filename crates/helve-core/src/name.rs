@@ -124,6 +124,11 @@ pub fn in_group(group: &str, name: &str) -> String {
 /// The canonical spelling of a foreign name (`getWeather`, `web-search`,
 /// `disk.clean`), where one can be had without guessing at letters.
 pub fn canonical(foreign: &str) -> Option<String> {
+    ToolName::new(spelled(foreign)?).ok().map(|n| n.0)
+}
+
+/// The same of a part of a name: it may be longer than a name, or begin with a digit.
+pub fn spelled(foreign: &str) -> Option<String> {
     let mut out = String::with_capacity(foreign.len() + 4);
     let mut last = '_';
     for c in foreign.chars() {
@@ -140,7 +145,7 @@ pub fn canonical(foreign: &str) -> Option<String> {
         }
         last = c;
     }
-    ToolName::new(out).ok().map(|n| n.0)
+    Some(out)
 }
 
 /// Whether every vendor of the kind could have given this name: what an alias may be.

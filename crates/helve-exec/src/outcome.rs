@@ -62,6 +62,7 @@ pub(crate) fn reply(def: &ToolDef, finished: &Finished) -> Result<Reply, ToolErr
         exit_code: Some(code),
         changes: None,
         notes: Vec::new(),
+        wire: None,
     })
 }
 

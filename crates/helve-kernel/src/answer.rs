@@ -8,7 +8,7 @@ use helve_core::args::Coerced;
 use serde_json::{Map, Value, json};
 
 use crate::changes::RowChange;
-use crate::{ApprovalId, RunId, RunState, ToolError};
+use crate::{ApprovalId, RunId, RunState, ToolError, Wire};
 
 /// What a tool gives back when all goes well.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -25,6 +25,8 @@ pub struct Reply {
     pub changes: Option<Captured>,
     /// What whoever called should know about how it ran.
     pub notes: Vec<String>,
+    /// The answer of a server elsewhere, word for word.
+    pub wire: Option<Arc<Wire>>,
 }
 
 /// What a run would change, with where its new contents are.
@@ -113,6 +115,9 @@ pub struct Meta {
     pub diff: Option<String>,
     /// What is worth knowing about how it ran: what this machine does not give.
     pub notes: Vec<String>,
+    /// The answer of a server elsewhere, word for word. It is for whoever called, and never
+    /// kept.
+    pub wire: Option<Arc<Wire>>,
 }
 
 /// How much a run changed.

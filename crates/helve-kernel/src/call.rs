@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::{Ctx, Principal};
+use crate::{Ctx, Principal, RunId};
 
 /// A call.
 #[derive(Debug, Clone)]
@@ -23,6 +23,9 @@ pub struct Call {
     pub wait: Wait,
     /// Only to see what it would change.
     pub dry_run: bool,
+    /// The run that it shall be, for whoever must be able to call it off before there is
+    /// an answer; a fresh one if nothing is said.
+    pub run: Option<RunId>,
 }
 
 /// What a caller waits for.
@@ -52,6 +55,7 @@ impl Call {
             key: None,
             wait: Wait::default(),
             dry_run: false,
+            run: None,
         }
     }
 
@@ -73,6 +77,13 @@ impl Call {
     #[must_use]
     pub fn dry_run(mut self) -> Self {
         self.dry_run = true;
+        self
+    }
+
+    /// The same, as this run.
+    #[must_use]
+    pub fn run(mut self, run: RunId) -> Self {
+        self.run = Some(run);
         self
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::{Files, Records};
+use crate::{Caller, Files, Principal, Records};
 
 /// What a call knows beside its arguments. A clone shares, it copies nothing.
 #[derive(Debug, Clone, Default)]
@@ -22,6 +22,8 @@ struct Known {
     keys: Map<String, Value>,
     files: Files,
     records: Records,
+    who: Option<Arc<Principal>>,
+    caller: Option<Arc<dyn Caller>>,
 }
 
 impl Ctx {
@@ -43,6 +45,16 @@ impl Ctx {
     /// Who answers for the call.
     pub fn principal(&self) -> Option<&str> {
         self.0.principal.as_deref()
+    }
+
+    /// Who calls, with all that they may. Not in a context that nobody called with.
+    pub fn who(&self) -> Option<&Arc<Principal>> {
+        self.0.who.as_ref()
+    }
+
+    /// Whoever called, where they can be spoken with while the call lasts.
+    pub fn caller(&self) -> Option<&Arc<dyn Caller>> {
+        self.0.caller.as_ref()
     }
 
     /// The same keys, to be filled further.
@@ -101,6 +113,17 @@ impl CtxBuilder {
     /// Says who answers for the call.
     pub fn principal(mut self, principal: impl Into<String>) -> Self {
         self.0.principal = Some(principal.into());
+        self
+    }
+
+    /// Says how whoever called can be spoken with.
+    pub fn caller(mut self, caller: Arc<dyn Caller>) -> Self {
+        self.0.caller = Some(caller);
+        self
+    }
+
+    pub(crate) fn who(mut self, who: Arc<Principal>) -> Self {
+        self.0.who = Some(who);
         self
     }
 

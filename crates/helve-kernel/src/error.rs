@@ -4,7 +4,10 @@
 //! on, a message that names the problem, and where there is one, a hint at the
 //! way out. The kinds are those of the one answer shape that every front door gives.
 
+use std::sync::Arc;
 use std::{fmt, io};
+
+use crate::Wire;
 
 /// Why a tool did not do what it was asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -18,6 +21,8 @@ pub struct ToolError {
     pub hint: Option<String>,
     /// How the program ended, where there was one.
     pub exit_code: Option<i32>,
+    /// The answer of a server elsewhere, word for word.
+    pub wire: Option<Arc<Wire>>,
 }
 
 /// What sort of failure.
@@ -104,6 +109,7 @@ impl ToolError {
             message: message.into(),
             hint: None,
             exit_code: None,
+            wire: None,
         }
     }
 
@@ -130,6 +136,13 @@ impl ToolError {
     #[must_use]
     pub fn with_exit_code(mut self, code: i32) -> Self {
         self.exit_code = Some(code);
+        self
+    }
+
+    /// The same, with the answer of a server elsewhere.
+    #[must_use]
+    pub fn with_wire(mut self, wire: Wire) -> Self {
+        self.wire = Some(Arc::new(wire));
         self
     }
 

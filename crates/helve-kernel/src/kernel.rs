@@ -23,13 +23,14 @@ mod paths;
 mod recover;
 mod reply;
 mod resume;
+mod search;
 mod tokens;
 mod undo;
 mod waiting;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -92,6 +93,18 @@ pub struct Kernel {
     inner: Arc<Inner>,
 }
 
+/// A kernel that does not keep it open: for tools that ask about other tools, which the
+/// kernel itself holds.
+#[derive(Clone)]
+pub struct WeakKernel(Weak<Inner>);
+
+impl WeakKernel {
+    /// The kernel, as long as somebody holds it.
+    pub fn upgrade(&self) -> Option<Kernel> {
+        self.0.upgrade().map(|inner| Kernel { inner })
+    }
+}
+
 struct Inner {
     store: Arc<dyn Store>,
     clock: Arc<Steady>,
@@ -108,6 +121,7 @@ struct Inner {
     output_limit: usize,
     changes: broadcast::Sender<Change>,
     tokens: RwLock<tokens::Known>,
+    searching: search::Searching,
     /// What runs now, with the switch that stops it.
     running: Mutex<HashMap<RunId, Stop>>,
     /// Calls that wait for people, as they were asked: with their secrets.
@@ -286,6 +300,7 @@ impl Builder {
                 output_limit: self.output_limit,
                 changes: broadcast::channel(1024).0,
                 tokens: RwLock::default(),
+                searching: search::Searching::default(),
                 running: Mutex::default(),
                 waiting: Mutex::default(),
                 askers: Mutex::default(),
@@ -323,6 +338,11 @@ impl Kernel {
         Self::builder().build(At(0))
     }
 
+    /// The same kernel, without keeping it open.
+    pub fn downgrade(&self) -> WeakKernel {
+        WeakKernel(Arc::downgrade(&self.inner))
+    }
+
     /// Adds a tool written in Rust.
     pub fn add_tool(&self, tool: Tool) -> Result<(), RegistryError> {
         self.add_tools([tool])
@@ -333,7 +353,7 @@ impl Kernel {
         let mut entries: Vec<Arc<Entry>> = Vec::new();
         for tool in tools {
             let version = tool.def.version.clone();
-            entries.push(Arc::new(Entry::new(
+            let mut entry = Entry::new(
                 Arc::new(tool.def),
                 version.unwrap_or(semver::Version::new(1, 0, 0)),
                 CODE.to_owned(),
@@ -345,7 +365,9 @@ impl Kernel {
                         false => Held::No,
                     },
                 ),
-            )?));
+            )?;
+            entry.open = tool.open;
+            entries.push(Arc::new(entry));
         }
         let mut registry = write(&self.inner.registry);
         let mut added: Vec<String> = Vec::new();
@@ -400,6 +422,12 @@ impl Kernel {
     /// All tools, by name.
     pub fn tools(&self) -> Vec<Arc<Entry>> {
         read(&self.inner.registry).all().cloned().collect()
+    }
+
+    /// How often the tools have changed: whoever keeps something about all of them can
+    /// tell whether it is still true.
+    pub fn tool_changes(&self) -> u64 {
+        read(&self.inner.registry).changes
     }
 
     /// The tools with a tag, by name.

@@ -132,6 +132,7 @@ extern crate self as helve_kernel;
 mod answer;
 mod approval;
 mod call;
+mod caller;
 mod changes;
 mod clock;
 mod ctx;
@@ -153,10 +154,12 @@ pub mod store;
 mod token;
 pub(crate) mod tool;
 mod toolset;
+mod wire;
 
 pub use answer::{Answer, Artifact, Captured, Meta, Reply, Summary, error_value};
 pub use approval::{Approval, ApprovalState, Decision, Notice, Verdict};
 pub use call::{Call, Wait};
+pub use caller::Caller;
 pub use changes::{
     Changes, ChangesFilter, ChangesState, HistoryFilter, Past, RowChange, Settled, Touched, Turn,
 };
@@ -174,7 +177,7 @@ pub use id::{ApprovalId, RunId, TokenId};
 pub use keeper::Keeper;
 pub use kernel::{
     ApprovalRules, Batch, Builder, Collected, Conflict, Diff, DiffForm, Keeping, Kernel, NewToken,
-    Notifier, OpenError, Outcome, Registration, UNDO, UndoCall, run_answer,
+    Notifier, OpenError, Outcome, Registration, UNDO, UndoCall, WeakKernel, run_answer,
 };
 pub use principal::{Permission, Principal, PrincipalKind};
 pub use records::Records;
@@ -184,6 +187,7 @@ pub use store::{MemoryStore, Store, StoreError};
 pub use token::{Secret, Token};
 pub use tool::{DefineTool, Handler, HandlerFuture, Tool};
 pub use toolset::{Toolset, ToolsetError};
+pub use wire::Wire;
 
 /// Something that whoever watches may want to look at again.
 #[derive(Debug, Clone, PartialEq, Eq)]

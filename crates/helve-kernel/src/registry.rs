@@ -29,6 +29,8 @@ pub struct Entry {
     pub source: String,
     /// Whether it can be called.
     pub enabled: bool,
+    /// Whether it is open to every token that may call anything, whatever its scopes.
+    pub open: bool,
     pub(crate) input: Schema,
     pub(crate) output: Option<Schema>,
     pub(crate) fingerprint: Option<Value>,
@@ -116,6 +118,7 @@ impl Entry {
             has_secrets: marks(&def.input_schema, Mark::Secret),
             output: def.output_schema.as_ref().map(compile).transpose()?,
             enabled: def.enabled,
+            open: false,
             def,
             version,
             hash,
@@ -136,6 +139,7 @@ impl Entry {
         Ok(Self {
             hash: self.hash,
             enabled: self.enabled,
+            open: self.open,
             ..entry
         })
     }
@@ -146,6 +150,8 @@ impl Entry {
 pub(crate) struct Registry {
     tools: BTreeMap<String, Arc<Entry>>,
     names: HashMap<String, Name>,
+    /// How often it has changed.
+    pub(crate) changes: u64,
 }
 
 struct Name {
@@ -188,11 +194,13 @@ impl Registry {
             self.names.entry(name).or_insert(Name { tool, derived });
         }
         self.tools.insert(tool, entry);
+        self.changes += 1;
         Ok(())
     }
 
     pub(crate) fn remove(&mut self, tool: &str) -> Option<Arc<Entry>> {
         let gone = self.tools.remove(tool)?;
+        self.changes += 1;
         let names = written(&gone.def).map(str::to_owned);
         for name in names.chain(derived(&gone.def)) {
             if self.names.get(&name).is_some_and(|held| held.tool == tool) {

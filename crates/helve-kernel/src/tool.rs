@@ -26,6 +26,9 @@ pub struct Tool {
     /// Whether all that it does to the world goes through [`Ctx::files`], so that it can
     /// be shown before it happens.
     pub held: bool,
+    /// Whether it is open to every token that may call anything, whatever its scopes: it
+    /// tells only what its caller may know.
+    pub open: bool,
 }
 
 impl Tool {
@@ -45,6 +48,7 @@ impl Tool {
             def,
             handler,
             held: false,
+            open: false,
         }
     }
 
@@ -53,6 +57,14 @@ impl Tool {
     #[must_use]
     pub fn held(mut self) -> Self {
         self.held = true;
+        self
+    }
+
+    /// The same, open to every token that may call anything, whatever its scopes. Only for
+    /// what looks at its caller and tells nothing else.
+    #[must_use]
+    pub fn open(mut self) -> Self {
+        self.open = true;
         self
     }
 

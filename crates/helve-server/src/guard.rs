@@ -45,20 +45,39 @@ pub(crate) async fn route(
     }
 }
 
-fn admit(hub: &Hub, route: &Route, request: &mut Request) -> Result<(), Problem> {
+/// The check of a door of another protocol: who is it, and not too often.
+pub(crate) async fn door(State(hub): State<Hub>, mut request: Request, next: Next) -> Response {
+    match passes(&hub, &request) {
+        Ok(principal) => {
+            request.extensions_mut().insert(Arc::new(principal));
+            next.run(request).await
+        }
+        Err(problem) => problem.into_response(),
+    }
+}
+
+/// Who calls, as long as that is not too often.
+fn passes(hub: &Hub, request: &Request) -> Result<Principal, Problem> {
     // Whoever sends a token in the address sends no other, so this comes first.
     Query::without_token(request.uri().query().unwrap_or_default())?;
+    let principal = authenticate(hub, request.headers())?;
+    let caller = principal
+        .token
+        .as_ref()
+        .map_or(principal.owner.as_str(), |t| t.as_str());
+    match hub.rates().take(caller, Instant::now()) {
+        Ok(()) => Ok(principal),
+        Err(wait) => Err(too_many("too many requests with this token", wait)),
+    }
+}
+
+fn admit(hub: &Hub, route: &Route, request: &mut Request) -> Result<(), Problem> {
     if let Access::Needs(permission) = route.access {
-        let principal = authenticate(hub, request.headers())?;
-        let caller = principal
-            .token
-            .as_ref()
-            .map_or(principal.owner.as_str(), |t| t.as_str());
-        if let Err(wait) = hub.rates().take(caller, Instant::now()) {
-            return Err(too_many("too many requests with this token", wait));
-        }
+        let principal = passes(hub, request)?;
         principal.require(permission)?;
         request.extensions_mut().insert(Caller(Arc::new(principal)));
+    } else {
+        Query::without_token(request.uri().query().unwrap_or_default())?;
     }
     let query = Query::parse(request.uri().query().unwrap_or_default(), route.query)?;
     request.extensions_mut().insert(query);

@@ -105,7 +105,13 @@ impl Hub {
 
     /// All routes.
     pub fn router(&self) -> Router {
-        routes::router(self)
+        self.router_with(Router::new())
+    }
+
+    /// All routes, and doors of other protocols beside them. A request comes to one of
+    /// those only after its token was looked at, with the principal in its extensions.
+    pub fn router_with(&self, doors: Router) -> Router {
+        routes::router(self, doors)
     }
 
     pub(crate) fn settings(&self) -> &Settings {

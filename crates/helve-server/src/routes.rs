@@ -195,8 +195,10 @@ routes! {
         [] None => &[(200, "Html")], &[], meta::docs;
 }
 
-pub(crate) fn router(hub: &Hub) -> Router {
-    let mut router = Router::new();
+pub(crate) fn router(hub: &Hub, doors: Router) -> Router {
+    // Whatever the host, whoever asks is known before they come to another door.
+    let admit = from_fn_with_state(hub.clone(), guard::door);
+    let mut router: Router<Hub> = doors.route_layer(admit).with_state(());
     for route in ROUTES {
         let check = from_fn_with_state((hub.clone(), route), guard::route);
         let count = from_fn_with_state((hub.clone(), route), crate::metrics::count);

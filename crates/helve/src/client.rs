@@ -98,7 +98,7 @@ impl Client {
         if let Some(running) = Self::running(target, &state).await? {
             return Ok(running);
         }
-        let open = match Open::open(&root, vec![IN_PROCESS.to_owned()], target.walls).await {
+        let open = match Open::open(&root, vec![IN_PROCESS.to_owned()], target.walls, None).await {
             Ok(open) => open,
             // What has the store may be a hub that began in the meantime.
             Err(failure) => match Self::running(target, &state).await? {

@@ -19,6 +19,7 @@ pub(crate) mod import;
 pub(crate) mod info;
 pub(crate) mod log;
 pub(crate) mod logs;
+pub(crate) mod mcp;
 pub(crate) mod pin;
 pub(crate) mod policy;
 pub(crate) mod register;

@@ -4,6 +4,7 @@
 //! cannot be read stops the hub: a rule that is not understood must not be skipped.
 
 mod changes;
+mod mcp;
 mod network;
 
 use std::path::{Path, PathBuf};
@@ -18,7 +19,10 @@ use serde_json::Value;
 use crate::exit::Failure;
 use crate::{env, load};
 use changes::{Changes, Sandbox};
+use mcp::Mcp;
 use network::{Network, Secrets};
+
+pub(crate) use mcp::DiscloseWord;
 pub(crate) use network::{Secret, Source};
 
 /// The configuration of a hub.
@@ -39,6 +43,8 @@ pub(crate) struct Config {
     pub network: Network,
     /// Where secrets come from, by their names: `env:NAME`, `file:PATH`, or a table with the hosts that they may be sent to.
     pub secrets: Secrets,
+    /// What MCP clients see, and how they wait for people.
+    pub mcp: Mcp,
     /// Who may call what: rules that allow, ask or deny; the strictest wins.
     #[schemars(with = "Vec<serde_json::Map<String, Value>>")]
     pub policy: Vec<Value>,
@@ -203,10 +209,9 @@ fn read(value: &Value) -> Result<Config, String> {
         }
     }
     config.secrets.read()?;
-    if let Some(problem) = config.network.problem() {
-        return Err(problem);
-    }
-    if let Some(problem) = config.changes.problem() {
+    let problem = config.changes.problem();
+    let problem = problem.or_else(|| config.mcp.problem());
+    if let Some(problem) = problem.or_else(|| config.network.problem()) {
         return Err(problem);
     }
     let web = |url: &String| !url.starts_with("http://") && !url.starts_with("https://");

@@ -5,8 +5,10 @@
 
 mod checkpoint;
 mod collect;
+mod door;
 mod notify;
 mod tools;
+mod upstreams;
 mod watch;
 
 use std::path::{Path, PathBuf};
@@ -20,6 +22,7 @@ use helve_kernel::store::Record;
 use helve_kernel::{
     Keeper, Kernel, NewToken, OpenError, Permission, Principal, PrincipalKind, StoreError,
 };
+use helve_mcp::{Front, Upstreams, about};
 use helve_server::{Hub, Settings};
 use helve_store::SqliteStore;
 use tokio::time::Instant;
@@ -27,7 +30,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::client::Client;
-use crate::config::Config;
+use crate::config::{Config, DiscloseWord};
 use crate::exit::Failure;
 use crate::secrets::Configured;
 use crate::state::State;
@@ -36,6 +39,7 @@ use crate::{env, out};
 pub(crate) use checkpoint::{
     Checkpoints, missing as missing_checkpoints, public_key, read as read_checkpoints,
 };
+pub(crate) use door::connect;
 pub(crate) use tools::Synced;
 
 /// The token file of the person at the terminal, and of the first agent.
@@ -50,6 +54,10 @@ pub(crate) struct Open {
     pub(crate) root: PathBuf,
     /// What came of the tools in the workspace's folders.
     pub(crate) synced: Synced,
+    /// The door for MCP clients.
+    pub(crate) front: Front,
+    upstreams: Upstreams,
+    body_limit: usize,
     store: Arc<SqliteStore>,
     checkpoints: Arc<Checkpoints>,
     tasks: TaskTracker,
@@ -90,6 +98,7 @@ impl Open {
         root: &Path,
         hosts: Vec<String>,
         walls: Walls,
+        disclose: Option<DiscloseWord>,
     ) -> Result<Self, Failure> {
         let config = Config::load(root)?;
         let require_sandbox = config.sandbox.require_sandbox || walls == Walls::Required;
@@ -101,6 +110,7 @@ impl Open {
         checkpoints.hold_against(&*store).await?;
         let policy = config.policy().map_err(Failure::input)?;
         let host = HostExecutor::new(root.to_owned()).require_sandbox(require_sandbox);
+        let (upstreams, told) = upstreams::open(root, &state, &config)?;
         let mut builder = Kernel::builder()
             .store(store.clone())
             .policy(policy)
@@ -110,6 +120,7 @@ impl Open {
             .keeper(keeper(&state, &config)?)
             .executor(ExecutorKind::Host, Arc::new(host))
             .executor(ExecutorKind::Http, Arc::new(http(root, &config)?))
+            .executor(ExecutorKind::Mcp, upstreams.executor())
             .secret_key(state.key("secrets")?);
         if let Some(url) = &config.approvals.webhook {
             let webhook = notify::Webhook::new(url.clone(), state.key("webhook")?)?;
@@ -121,6 +132,10 @@ impl Open {
         })?;
         let mut synced = tools::sync(&kernel, root, &config).await?;
         synced.problems.extend(config.missing_tools(root));
+        let about = about::tools(&kernel).map_err(|e| Failure::output(e.message))?;
+        kernel.add_tools(about).map_err(Failure::output)?;
+        synced.problems.extend(told);
+        synced.problems.extend(upstreams.attach(&kernel).await);
         kernel.resume_approved().await.map_err(|e| unopened(&e))?;
         let default = Settings::default();
         let settings = Settings {
@@ -131,7 +146,15 @@ impl Open {
             keeping: config.changes.keeping(),
             ..default
         };
+        let front = Front::new(
+            kernel.clone(),
+            Some(upstreams.clone()),
+            config.mcp.options(disclose),
+        );
         let open = Self {
+            front,
+            upstreams,
+            body_limit: settings.body_limit,
             hub: Hub::new(kernel, settings),
             state,
             config,
@@ -173,6 +196,24 @@ impl Open {
             self.closing.clone(),
         );
         self.tasks.spawn(collect);
+        let (front, closing) = (self.front.clone(), self.closing.clone());
+        self.tasks.spawn(async move { front.watch(closing).await });
+        if let Err(failure) = self.listen() {
+            // Clients over HTTP still find it.
+            out::warn(&failure.error.to_string());
+        }
+    }
+
+    /// Cancelled when the hub closes.
+    pub(crate) fn stopping(&self) -> CancellationToken {
+        self.closing.clone()
+    }
+
+    /// All routes, with the door for MCP clients among them.
+    pub(crate) fn router(&self) -> axum::Router {
+        let views: Vec<String> = self.config.mcp.views.keys().cloned().collect();
+        let doors = door::routes(&self.front, &views, self.body_limit, &self.closing);
+        self.hub.router_with(doors)
     }
 
     /// Something that happened to the hub as a whole.
@@ -191,6 +232,7 @@ impl Open {
     pub(crate) async fn close(self) -> Result<(), Failure> {
         self.hub.close();
         self.kernel().close(GRACE).await;
+        self.upstreams.close().await;
         self.closing.cancel();
         self.tasks.close();
         self.tasks.wait().await;

@@ -47,6 +47,7 @@ fn main() -> ExitCode {
     cli.color.apply();
     let done = match cli.command {
         cli::Command::Up(args) => wait(cmd::up::run(&args)),
+        cli::Command::Mcp(args) => wait(cmd::mcp::run(&args)),
         cli::Command::Call(args) => wait(cmd::call::run(&args)),
         cli::Command::Tools(args) => wait(cmd::tools::run(&args)),
         cli::Command::Register(args) => wait(cmd::register::run(&args)),

@@ -61,6 +61,11 @@ impl State {
         self.0.join("changes")
     }
 
+    /// Where `helve mcp` finds the hub.
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.0.join("mcp.sock")
+    }
+
     pub(crate) fn checkpoints(&self) -> PathBuf {
         self.0.join("checkpoints.jsonl")
     }

@@ -54,6 +54,7 @@ impl Kernel {
             .with("bound", approval.bound.to_string())
             .with("needed", approval.needed);
         let (id, key) = (ready.run.clone(), ready.idempotency());
+        let caller = ready.ctx.caller().cloned();
         // Before it is open: it can be decided from then on.
         lock(&self.inner.waiting).insert(id.clone(), ready);
         let opened = self
@@ -68,6 +69,9 @@ impl Kernel {
         if opened == Opened::New {
             self.told(Change::Run(id));
             self.told(Change::Approval(approval.id.clone()));
+            if let Some(caller) = caller {
+                caller.waits(&approval);
+            }
             self.notify(approval);
         }
         Ok(opened)

@@ -193,6 +193,9 @@ impl Execution {
         }
         kernel.told(Change::Run(ready.run.clone()));
         kernel.told(Change::Approval(approval.id.clone()));
+        if let Some(caller) = ready.ctx.caller() {
+            caller.waits(&approval);
+        }
         kernel.notify(approval.clone());
         let summary = answer.meta.changes.take();
         let error = held(&approval, summary.as_ref());

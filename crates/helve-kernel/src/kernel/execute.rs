@@ -511,7 +511,14 @@ impl Execution {
                 let mut reply = self.kernel.shortened(&self.ready, reply, secrets);
                 (Ok(std::mem::take(&mut reply.data)), reply)
             }
-            Err(error) => (Err(error), Reply::default()),
+            Err(mut error) => {
+                let wire = error.wire.take();
+                let reply = Reply {
+                    wire,
+                    ..Reply::default()
+                };
+                (Err(error), reply)
+            }
         };
         let mut answer = self.ready.answer(result, state);
         answer.meta.return_direct = self.ready.entry.def.return_direct && answer.is_ok();
@@ -519,6 +526,7 @@ impl Execution {
         answer.meta.exit_code = reply.exit_code.or_else(|| exit_code(&answer));
         answer.meta.artifacts = reply.artifacts;
         answer.meta.notes = reply.notes;
+        answer.meta.wire = reply.wire;
         answer.writes = reply.writes;
         if let Start::Approved(id, _) = &self.start {
             answer.meta.approval = Some(id.clone());

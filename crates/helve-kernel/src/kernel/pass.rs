@@ -99,8 +99,9 @@ impl Kernel {
             .map_err(|e| ToolError::validation(e.to_string()))?;
         let resolved = self.resolve_paths(&entry, &prepared.args)?;
         let decision = self.decide_call(&entry, &call.principal, &prepared.args, resolved.as_ref());
-        let run = RunId::fresh();
+        let run = call.run.unwrap_or_else(RunId::fresh);
         let ctx = call.ctx.to_builder().run_id(run.as_str());
+        let ctx = ctx.who(call.principal.clone());
         Ok(Ready {
             ctx: ctx.principal(call.principal.owner.as_str()).build(),
             hidden: self.hide(&entry, &prepared.args),

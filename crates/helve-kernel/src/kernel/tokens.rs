@@ -156,6 +156,20 @@ impl Kernel {
         token.is_live(self.now()).then(|| token.principal())
     }
 
+    /// The person that an agent acts under, with the right to decide: for a question that
+    /// reaches them through the agent's own client. `None` where nobody stands above it, or
+    /// whoever does has no token that may decide.
+    pub fn person_above(&self, agent: &Principal) -> Option<Principal> {
+        let person = agent.under.as_deref()?;
+        let now = self.now();
+        let tokens = read(&self.inner.tokens);
+        let theirs = tokens
+            .all()
+            .filter(|t| t.owner == person && t.kind == PrincipalKind::Person && t.is_live(now));
+        let deciding = theirs.filter(|t| t.permissions.contains(&Permission::ApprovalDecide));
+        deciding.max_by_key(|t| t.created).map(Token::principal)
+    }
+
     /// Until when a token counts: `None` if it does not; otherwise its end, if it has one.
     pub fn token_end(&self, id: &TokenId) -> Option<Option<At>> {
         let tokens = read(&self.inner.tokens);

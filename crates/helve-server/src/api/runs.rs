@@ -113,6 +113,7 @@ async fn call(
         key: idempotency_key(headers)?,
         wait,
         dry_run: body.flag("dry_run")?,
+        run: None,
     };
     let answer = match wait {
         Wait::Nothing | Wait::Run => hub.call(call).await,

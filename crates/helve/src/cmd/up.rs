@@ -3,12 +3,13 @@
 use std::io::IsTerminal as _;
 use std::net::SocketAddr;
 
+use axum::serve::ListenerExt as _;
 use clap::Args;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::client::Client;
-use crate::config::{Config, LISTEN};
+use crate::config::{Config, DiscloseWord, LISTEN};
 use crate::exit::{Done, Exit, Failure};
 use crate::hub::{Age, Open, Synced};
 use crate::state::State;
@@ -26,6 +27,9 @@ pub(crate) struct UpArgs {
     /// Run programs only in a sandbox, or not at all [default: `sandbox.require_sandbox`].
     #[arg(long)]
     require_sandbox: bool,
+    /// How much MCP clients are shown before they ask [default: `mcp.disclose`].
+    #[arg(long, value_name = "HOW", value_enum)]
+    disclose: Option<DiscloseWord>,
 }
 
 pub(crate) async fn run(args: &UpArgs) -> Done {
@@ -53,7 +57,7 @@ pub(crate) async fn run(args: &UpArgs) -> Done {
     })?;
     let address = listener.local_addr().map_err(Failure::output)?;
     let walls = args.require_sandbox.into();
-    let open = Open::open(&root, hosts(address, &config), walls).await?;
+    let open = Open::open(&root, hosts(address, &config), walls, args.disclose).await?;
     let url = format!("http://{}", shown(address));
     let (token, age) = open.agent_token().await?;
     // What goes to a file or a journal stays there; the secret need not.
@@ -76,7 +80,11 @@ pub(crate) async fn run(args: &UpArgs) -> Done {
         // Streams end now; requests that are at work get their answers.
         hub.close();
     };
-    let served = axum::serve(listener, open.hub.router())
+    let listener = listener.tap_io(|stream| {
+        // Without it every answer waits for the other side's acknowledgement.
+        let _ = stream.set_nodelay(true);
+    });
+    let served = axum::serve(listener, open.router())
         .with_graceful_shutdown(stop)
         .await;
     open.state.set_stopped();

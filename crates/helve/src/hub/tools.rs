@@ -86,7 +86,9 @@ pub(crate) async fn sync(kernel: &Kernel, root: &Path, config: &Config) -> Resul
         }
     }
     for entry in kernel.tools() {
-        let from_file = entry.source != "code" && entry.source != "api";
+        // What comes from a server elsewhere goes with it.
+        let elsewhere = entry.source.starts_with("mcp:");
+        let from_file = entry.source != "code" && entry.source != "api" && !elsewhere;
         if from_file && !seen.contains(&entry.source) {
             let name = entry.def.name.to_string();
             match kernel.remove(&who, &name).await {

@@ -1,0 +1,201 @@
+//! What is asked, and what comes back.
+
+use serde::Serialize;
+
+use super::plan::{Asked, Kind, Plan};
+use super::rank::{self, Ranked};
+use super::store::{Entry, Field, Store};
+use crate::def::Risk;
+
+/// How many words a hit is explained with.
+const MAX_WHY: usize = 6;
+
+/// What is asked for.
+#[derive(Clone)]
+pub struct Query<'q> {
+    /// What is wanted, in words: one text, or one for each step of a task.
+    pub texts: Vec<String>,
+    /// Only tools of this group or server.
+    pub group: Option<String>,
+    /// Only tools that have all of these tags.
+    pub tags: Vec<String>,
+    /// Only tools that do no more than this. A tool that does not say counts as the
+    /// most dangerous.
+    pub max_risk: Option<Risk>,
+    /// How many hits at most.
+    pub limit: usize,
+    /// Only tools with a key that this allows. Asked for few, not for all.
+    pub allow: Option<&'q dyn Fn(&str) -> bool>,
+    /// A model that knows meanings.
+    pub meaning: Option<&'q dyn Meaning>,
+}
+
+/// An embedding model, given by whoever has one.
+pub trait Meaning {
+    /// Up to `most` keys of documents near a text, each with how near it is. What is
+    /// not near enough to be an answer is left out. Keys that the index does not
+    /// know are passed over.
+    fn nearest(&self, text: &str, most: usize) -> Vec<(String, f32)>;
+}
+
+impl<'q> Query<'q> {
+    /// A query of one text, for ten hits among all tools.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self::several([text.into()])
+    }
+
+    /// A query of several texts.
+    pub fn several(texts: impl IntoIterator<Item = String>) -> Self {
+        Self {
+            texts: texts.into_iter().collect(),
+            group: None,
+            tags: Vec::new(),
+            max_risk: None,
+            limit: 10,
+            allow: None,
+            meaning: None,
+        }
+    }
+
+    pub(super) fn allows(&self, entry: &Entry) -> bool {
+        let in_group = self.group.as_deref().is_none_or(|wanted| {
+            let places = [&entry.group, &entry.server];
+            let mut places = places.into_iter().flatten();
+            places.any(|p| p.to_lowercase() == wanted.to_lowercase())
+        });
+        let tagged = self.tags.iter().all(|wanted| {
+            let mut tags = entry.tags.iter();
+            tags.any(|t| t.to_lowercase() == wanted.to_lowercase())
+        });
+        let risk = entry.risk.unwrap_or(Risk::Write);
+        in_group
+            && tagged
+            && self.max_risk.is_none_or(|most| risk <= most)
+            && self.allow.is_none_or(|allow| allow(&entry.key))
+    }
+}
+
+/// Whether what was found is an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Fit {
+    /// Nothing fits; there are no hits.
+    Nothing,
+    /// Something might; the hits are guesses.
+    Weak,
+    /// The best of the hits has most of what was asked for.
+    Good,
+}
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Found {
+    /// The best first; of several texts, each text's best first.
+    pub hits: Vec<Hit>,
+    /// The best fit of all texts.
+    pub fit: Fit,
+    /// The fit of each text.
+    pub texts: Vec<Fit>,
+}
+
+/// A tool that was found.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Hit {
+    /// The document's key.
+    pub key: String,
+    /// How sure it is, from 0 to 1.
+    pub score: f32,
+    /// Which of the query's texts it answers, counted from 0.
+    pub text: usize,
+    /// The words of the query that it has, those that say most first.
+    pub why: Vec<Why>,
+}
+
+/// A word that was found, and where.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Why {
+    /// The word as it was asked for.
+    pub word: String,
+    /// The fields that have it, or a relative of it.
+    pub fields: Vec<Field>,
+}
+
+impl Found {
+    /// Lets the answers take turns; a tool stands once, where it came first.
+    pub(super) fn of(answers: Vec<(Fit, Vec<Hit>)>, limit: usize) -> Self {
+        let texts: Vec<Fit> = answers.iter().map(|(fit, _)| *fit).collect();
+        let fit = texts.iter().copied().max().unwrap_or(Fit::Nothing);
+        let mut turns: Vec<_> = answers
+            .into_iter()
+            .map(|(_, hits)| hits.into_iter())
+            .collect();
+        let mut hits: Vec<Hit> = Vec::new();
+        let mut left = true;
+        while left && hits.len() < limit {
+            left = false;
+            for turn in &mut turns {
+                if let Some(hit) = turn.find(|h| hits.iter().all(|k| k.key != h.key)) {
+                    left = true;
+                    hits.push(hit);
+                }
+            }
+        }
+        hits.truncate(limit);
+        Self { hits, fit, texts }
+    }
+}
+
+impl Fit {
+    /// Found by drawing hubs of 20 to 500 tools from public sets and asking them what
+    /// they have a tool for and what they have none for. The more tools, the more of
+    /// any request somebody has a word of. `Nothing` loses about one real request in a
+    /// hundred, and `Weak` one in twenty to thirty.
+    pub(super) fn of(plan: &Plan, ranked: &[Ranked], tools: usize) -> Self {
+        let size = (tools.max(8) as f32).ln();
+        let mut usual = 0.018 * size - 0.026;
+        // A translation has fewer words in common with a tool than the original.
+        if plan.asked.iter().any(|a| a.kind == Kind::Gram) {
+            usual *= 0.4;
+        }
+        match ranked.iter().map(|r| r.cover).fold(0.0, f32::max) {
+            best if best < 0.6 * usual => Fit::Nothing,
+            best if best < 1.3 * usual => Fit::Weak,
+            _ => Fit::Good,
+        }
+    }
+}
+
+impl Hit {
+    pub(super) fn of(ranked: &Ranked, text: usize, plan: &Plan, store: &Store) -> Self {
+        let key = store.name(ranked.slot).map_or("", |(_, key)| key);
+        let score = ranked.certain.max(ranked.cover.sqrt().min(0.89));
+        Self {
+            key: key.to_owned(),
+            score,
+            text,
+            why: why(ranked.slot, plan, store),
+        }
+    }
+}
+
+fn why(slot: u32, plan: &Plan, store: &Store) -> Vec<Why> {
+    let mut asked: Vec<(f32, &Asked)> = plan
+        .asked
+        .iter()
+        .filter(|a| !a.terms.is_empty() && (a.kind == Kind::Word || a.text.chars().count() > 1))
+        .map(|a| (rank::gain(a, store), a))
+        .collect();
+    asked.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let found = asked.into_iter().filter_map(|(_, asked)| {
+        let mut terms = asked.terms.iter();
+        let fields = terms.find_map(|(number, _)| store.fields(*number, slot))?;
+        Some(Why {
+            word: asked.text.to_string(),
+            fields: Field::ALL
+                .into_iter()
+                .filter(|f| fields >> *f as u16 & 1 == 1)
+                .collect(),
+        })
+    });
+    found.take(MAX_WHY).collect()
+}

@@ -1,0 +1,193 @@
+//! Word of changed lists, to every client that listens.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use helve_kernel::{Change, Principal};
+use rmcp::model::{CustomNotification, ServerNotification};
+use serde_json::Value;
+use tokio::sync::broadcast;
+use tokio_util::sync::CancellationToken;
+
+use super::{Front, Session};
+use crate::upstream::Event;
+
+/// How long changes are gathered before anybody is told.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// What is told to whoever listens.
+#[derive(Debug, Clone)]
+pub(crate) enum Note {
+    /// The tools may be others.
+    Tools,
+    /// A server elsewhere said something that belongs to no call.
+    Said(Event),
+}
+
+pub(crate) struct Changes(broadcast::Sender<Note>);
+
+impl Default for Changes {
+    fn default() -> Self {
+        Self(broadcast::channel(256).0)
+    }
+}
+
+impl Front {
+    /// Tells clients of changes until the hub closes; drops what nobody came back for.
+    pub async fn watch(&self, closing: CancellationToken) {
+        let mut changes = self.kernel().changes();
+        let mut events = self.elsewhere().map(crate::Upstreams::events);
+        let mut known = self.kernel().tool_changes();
+        let mut sweep = tokio::time::interval(Duration::from_secs(30));
+        loop {
+            tokio::select! {
+                () = closing.cancelled() => return,
+                change = changes.recv() => match change {
+                    Ok(Change::Tool(_)) | Err(broadcast::error::RecvError::Lagged(_)) => {
+                        tokio::time::sleep(PAUSE).await;
+                        let now = self.kernel().tool_changes();
+                        if now != known {
+                            known = now;
+                            let _ = self.0.changes.0.send(Note::Tools);
+                        }
+                    }
+                    Ok(_) => {}
+                    Err(broadcast::error::RecvError::Closed) => return,
+                },
+                event = next(&mut events) => {
+                    let _ = self.0.changes.0.send(Note::Said(event));
+                }
+                _ = sweep.tick() => self.0.suspended.sweep(),
+            }
+        }
+    }
+
+    /// What is told from now on.
+    pub(crate) fn notes(&self) -> broadcast::Receiver<Note> {
+        self.0.changes.0.subscribe()
+    }
+
+    /// Tells every client of this hub that its tools may be others.
+    pub(crate) fn tools_changed(&self) {
+        let _ = self.0.changes.0.send(Note::Tools);
+    }
+}
+
+/// How long after a call a server may still speak about it.
+const ECHO: Duration = Duration::from_secs(5);
+
+/// A session that has called a server.
+pub(crate) struct Recent {
+    session: String,
+    owner: String,
+    at: Instant,
+}
+
+impl Front {
+    /// Remembers that a session calls a server, or has just done so.
+    pub(crate) fn calls(&self, server: &str, session: &str, owner: &str) {
+        let mut lately = super::lock(&self.0.lately);
+        let sessions = lately.entry(server.to_owned()).or_default();
+        sessions.retain(|recent| recent.session != session && recent.at.elapsed() < ECHO);
+        sessions.push(Recent {
+            session: session.to_owned(),
+            owner: owner.to_owned(),
+            at: Instant::now(),
+        });
+    }
+
+    /// The session that a word of a server must be meant for: the last that has called it,
+    /// as long as nobody else has lately. Otherwise one would be told of another.
+    fn sole_caller(&self, server: &str) -> Option<String> {
+        let lately = super::lock(&self.0.lately);
+        let mut recent = lately.get(server)?.iter().filter(|r| r.at.elapsed() < ECHO);
+        let last = recent.next_back()?;
+        let alone = recent.all(|r| r.owner == last.owner);
+        alone.then(|| last.session.clone())
+    }
+}
+
+/// The next event; never, where there are no servers.
+async fn next(events: &mut Option<broadcast::Receiver<Event>>) -> Event {
+    loop {
+        let Some(receiver) = events else {
+            return std::future::pending().await;
+        };
+        match receiver.recv().await {
+            Ok(event) => return event,
+            Err(broadcast::error::RecvError::Lagged(_)) => {}
+            Err(broadcast::error::RecvError::Closed) => *events = None,
+        }
+    }
+}
+
+/// What a client was told last about its list of tools.
+pub(crate) struct Listening {
+    session: Arc<Session>,
+    who: Arc<Principal>,
+    listed: Vec<(String, Value)>,
+}
+
+impl Listening {
+    pub(crate) fn new(session: Arc<Session>, who: Arc<Principal>) -> Self {
+        let listed = session.listed(&who);
+        Self {
+            session,
+            who,
+            listed,
+        }
+    }
+
+    /// What this client hears of a note, if anything.
+    pub(crate) fn hears(&mut self, note: &Note) -> Option<ServerNotification> {
+        match note {
+            Note::Tools => {
+                let now = self.session.listed(&self.who);
+                let changed = now != self.listed;
+                self.listed = now;
+                changed.then(|| ServerNotification::ToolListChangedNotification(Default::default()))
+            }
+            Note::Said(event) => self.passed_on(event),
+        }
+    }
+
+    fn passed_on(&self, event: &Event) -> Option<ServerNotification> {
+        let params = &event.params;
+        Some(match event.method.as_str() {
+            "notifications/prompts/list_changed" => {
+                ServerNotification::PromptListChangedNotification(Default::default())
+            }
+            "notifications/resources/list_changed" => {
+                ServerNotification::ResourceListChangedNotification(Default::default())
+            }
+            "notifications/resources/updated" => {
+                let uri = params["uri"].as_str()?;
+                if !super::lock(&self.session.subscribed).contains(uri) {
+                    return None;
+                }
+                let params = serde_json::from_value(params.clone()).ok()?;
+                ServerNotification::ResourceUpdatedNotification(rmcp::model::Notification::new(
+                    params,
+                ))
+            }
+            "notifications/message" => {
+                // It came apart from the call that it is about.
+                let sole = self.session.front.sole_caller(&event.server);
+                if sole.as_deref() != Some(self.session.id.as_str())
+                    || !self.session.wants(params, None)
+                {
+                    return None;
+                }
+                let params = serde_json::from_value(params.clone()).ok()?;
+                ServerNotification::LoggingMessageNotification(rmcp::model::Notification::new(
+                    params,
+                ))
+            }
+            "notifications/tools/list_changed" => return None,
+            _ => ServerNotification::CustomNotification(CustomNotification::new(
+                event.method.clone(),
+                Some(params.clone()),
+            )),
+        })
+    }
+}

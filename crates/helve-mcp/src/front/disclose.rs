@@ -1,0 +1,139 @@
+//! How much of the tools is shown before anybody asks: all of them, or the three by which
+//! the others are found.
+
+use helve_core::catalog::catalog_of;
+use helve_kernel::Principal;
+use serde_json::{Value, json};
+
+use super::Session;
+use super::views::{Item, Snapshot};
+
+/// The tool that finds others.
+pub const SEARCH_TOOLS: &str = "search_tools";
+/// The tool that tells how another is called.
+pub const GET_TOOL_INFO: &str = "get_tool_info";
+/// The tool that calls another.
+pub(crate) const CALL_TOOL: &str = "call_tool";
+/// The tool that tells what came of a run.
+pub const RUN_RESULT: &str = "run_result";
+
+/// The tools about tools: whoever may call anything may call them.
+pub(crate) const ABOUT_TOOLS: [&str; 3] = [SEARCH_TOOLS, GET_TOOL_INFO, RUN_RESULT];
+
+/// How much is shown before anybody asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Disclose {
+    /// Every tool with its whole definition.
+    Full,
+    /// Three tools, and those that are pinned.
+    Lean,
+    /// All, as long as that costs no more than the threshold.
+    #[default]
+    Auto,
+}
+
+impl Disclose {
+    /// All of them, with their words.
+    pub const ALL: [(&'static str, Disclose); 3] = [
+        ("full", Disclose::Full),
+        ("lean", Disclose::Lean),
+        ("auto", Disclose::Auto),
+    ];
+}
+
+impl Session {
+    pub(crate) fn is_lean(&self, snapshot: &Snapshot) -> bool {
+        match self.view().disclose {
+            Disclose::Full => false,
+            Disclose::Lean => true,
+            Disclose::Auto => snapshot.tokens > self.view().threshold,
+        }
+    }
+
+    /// Whether a tool can be called in this view at all.
+    pub(crate) fn shows(&self, tool: &str) -> bool {
+        ABOUT_TOOLS.contains(&tool) || self.view().has(tool)
+    }
+
+    /// What `tools/list` says, in order, each with its place in it.
+    pub(crate) fn listed(&self, who: &Principal) -> Vec<(String, Value)> {
+        let snapshot = self.front.snapshot(self.view.as_deref(), who);
+        let lean = self.is_lean(&snapshot);
+        let promoted = super::lock(&self.promoted);
+        let asks = snapshot.items.iter().any(may_ask);
+        let wanted = |item: &&Item| {
+            let name = item.entry.def.name.as_str();
+            match name {
+                SEARCH_TOOLS | GET_TOOL_INFO => lean,
+                RUN_RESULT => asks,
+                _ => !lean || self.view().pins(name) || promoted.contains(name),
+            }
+        };
+        let items = snapshot.items.iter().filter(wanted);
+        let items = items.map(|item| (item.place.clone(), self.described(item)));
+        let mut list: Vec<(String, Value)> = items.collect();
+        if lean {
+            list.push((format!("/{CALL_TOOL}"), call_tool()));
+        }
+        list.sort_by(|a, b| a.0.cmp(&b.0));
+        list
+    }
+
+    /// A definition, with word of a server that cannot be reached.
+    fn described(&self, item: &Item) -> Value {
+        let mut definition = item.definition.clone();
+        let foreign = super::views::foreign(&item.entry.def);
+        let why = foreign.and_then(|f| self.front.elsewhere()?.unavailable(f.server));
+        if let Some(why) = why {
+            let meta = json!({"available": false, "why": why});
+            match &mut definition["_meta"] {
+                Value::Object(known) => {
+                    known.insert("helve/unavailable".to_owned(), meta);
+                }
+                other => *other = json!({"helve/unavailable": meta}),
+            }
+        }
+        definition
+    }
+
+    /// What a client is told at the beginning.
+    pub(crate) fn instructions(&self, who: &Principal) -> Option<String> {
+        let snapshot = self.front.snapshot(self.view.as_deref(), who);
+        let own = self.view().instructions.clone();
+        if !self.is_lean(&snapshot) {
+            return own;
+        }
+        let about = |name: &str| ABOUT_TOOLS.contains(&name);
+        let tools = snapshot.items.iter().map(|item| &*item.entry.def);
+        let tools: Vec<_> = tools.filter(|d| !about(d.name.as_str())).collect();
+        let mut text = format!(
+            "{} tools, most of them not listed. Find one with `{SEARCH_TOOLS}`, read how it is \
+             called with `{GET_TOOL_INFO}`, call it with `{CALL_TOOL}`.",
+            tools.len()
+        );
+        if let Ok(catalog) = catalog_of(&tools, self.view().budget) {
+            text = format!("{text}\n\n{}", catalog.text);
+        }
+        Some(match own {
+            Some(own) => format!("{own}\n\n{text}"),
+            None => text,
+        })
+    }
+}
+
+/// Whether people may be asked before a tool takes effect, so that its answer comes later.
+fn may_ask(item: &Item) -> bool {
+    item.entry.def.risk != Some(helve_core::def::Risk::Read)
+}
+
+fn call_tool() -> Value {
+    json!({
+        "name": CALL_TOOL,
+        "description": "Call any tool by name.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {"name": {"type": "string"}, "arguments": {"type": "object"}},
+            "required": ["name"],
+        },
+    })
+}

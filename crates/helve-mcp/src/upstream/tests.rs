@@ -1,0 +1,9 @@
+//! The gateway against real programs and real sockets, good and bad.
+
+mod calls;
+mod hostile;
+mod life;
+mod pins;
+mod support;
+mod talk;
+mod web;
