@@ -24,11 +24,10 @@ mod oauth;
 mod peer;
 mod server;
 pub mod settings;
-mod suspect;
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 use helve_core::name::nearest;
@@ -216,7 +215,8 @@ pub struct Event {
 pub struct Upstreams(Arc<Inner>);
 
 pub(crate) struct Inner {
-    servers: BTreeMap<String, Arc<Server>>,
+    servers: RwLock<BTreeMap<String, Arc<Server>>>,
+    state: PathBuf,
     book: Book,
     kernel: Mutex<Option<Kernel>>,
     /// Tools are compared by one at a time.
@@ -240,16 +240,35 @@ impl Watch for Watcher {
 }
 
 impl Inner {
-    pub(crate) fn server(&self, name: &str) -> Result<&Arc<Server>, UpstreamError> {
-        self.servers
+    pub(crate) fn server(&self, name: &str) -> Result<Arc<Server>, UpstreamError> {
+        let servers = self.servers.read().unwrap_or_else(PoisonError::into_inner);
+        servers
             .get(name)
+            .cloned()
             .ok_or_else(|| UpstreamError::Unknown {
                 name: name.chars().take(100).collect(),
-                nearest: nearest(name, self.servers.keys().map(String::as_str), 1)
+                nearest: nearest(name, servers.keys().map(String::as_str), 1)
                     .into_iter()
                     .map(str::to_owned)
                     .collect(),
             })
+    }
+
+    fn servers(&self) -> Vec<Arc<Server>> {
+        let servers = self.servers.read().unwrap_or_else(PoisonError::into_inner);
+        servers.values().cloned().collect()
+    }
+
+    fn know(&self, settings: Upstream) -> Arc<Server> {
+        let face = self.book.face(&settings.name);
+        Server::new(
+            settings,
+            &self.state,
+            face,
+            self.events.clone(),
+            &self.closing,
+            self.tasks.clone(),
+        )
     }
 
     pub(crate) fn watch(&self) -> Arc<dyn Watch> {
@@ -293,32 +312,28 @@ impl Upstreams {
     pub fn open(settings: Vec<Upstream>, state: &Path) -> Result<Self, UpstreamError> {
         let book = Book::open(state)?;
         let (events, _) = broadcast::channel(EVENTS);
-        let (closing, tasks) = (CancellationToken::new(), TaskTracker::new());
-        let servers = settings.into_iter().map(|settings| {
-            let face = book.face(&settings.name);
-            let name = settings.name.clone();
-            let server = Server::new(
-                settings,
-                state,
-                face,
-                events.clone(),
-                closing.clone(),
-                tasks.clone(),
-            );
-            (name, server)
-        });
-        let servers = servers.collect();
-        Ok(Self(Arc::new_cyclic(|this| Inner {
-            servers,
+        let inner = Arc::new_cyclic(|this| Inner {
+            servers: RwLock::default(),
+            state: state.to_owned(),
             book,
             kernel: Mutex::default(),
             comparing: tokio::sync::Mutex::default(),
             looked: Mutex::default(),
             events,
-            closing,
-            tasks,
+            closing: CancellationToken::new(),
+            tasks: TaskTracker::new(),
             this: this.clone(),
-        })))
+        });
+        {
+            let mut servers = inner
+                .servers
+                .write()
+                .unwrap_or_else(PoisonError::into_inner);
+            for settings in settings {
+                servers.insert(settings.name.clone(), inner.know(settings));
+            }
+        }
+        Ok(Self(inner))
     }
 
     /// Who runs tools with `executor = "mcp"`.
@@ -326,23 +341,72 @@ impl Upstreams {
         Arc::new(McpExecutor(Arc::downgrade(&self.0)))
     }
 
-    /// Has the kernel's registry say what the servers have. Those that were never seen are
-    /// started in the background; the others when they are needed. What could not be done.
+    /// Has the kernel's registry say what is known of the servers; starts none of them.
+    /// What could not be done.
     pub async fn attach(&self, kernel: &Kernel) -> Vec<String> {
+        *self.0.kernel.lock().unwrap_or_else(PoisonError::into_inner) = Some(kernel.clone());
+        self.settle_all(kernel).await
+    }
+
+    /// Starts, in the background, the servers that were never seen: nobody can need what
+    /// nobody knows of. The others are started when they are needed.
+    pub fn wake(&self) {
         let inner = &self.0;
-        *inner.kernel.lock().unwrap_or_else(PoisonError::into_inner) = Some(kernel.clone());
-        let known: HashSet<&str> = inner.servers.keys().map(String::as_str).collect();
-        let mut problems = compare::forget_others(kernel, &inner.book, &known).await;
-        for server in inner.servers.values() {
-            match inner.book.face(server.name()) {
-                // The operator may have renamed or hidden something meanwhile.
-                Some(_) => problems.extend(self.settle(kernel, server).await),
-                None => {
-                    let (server, watch) = (server.clone(), inner.watch());
-                    inner
-                        .tasks
-                        .spawn(async move { drop(server.connect(None, &watch).await) });
-                }
+        for server in inner.servers() {
+            if inner.book.face(server.name()).is_none() {
+                let watch = inner.watch();
+                inner
+                    .tasks
+                    .spawn(async move { drop(server.connect(None, &watch).await) });
+            }
+        }
+    }
+
+    /// Takes other settings. Servers whose settings are what they were go on; others are
+    /// ended, and started anew when they are needed. What could not be done.
+    pub async fn reload(&self, settings: Vec<Upstream>) -> Vec<String> {
+        let inner = &self.0;
+        let mut over = Vec::new();
+        {
+            let mut servers = inner
+                .servers
+                .write()
+                .unwrap_or_else(PoisonError::into_inner);
+            let mut before = std::mem::take(&mut *servers);
+            for settings in settings {
+                let name = settings.name.clone();
+                let server = match before.remove(&name) {
+                    Some(server) if server.settings == settings => server,
+                    other => {
+                        over.extend(other);
+                        inner.know(settings)
+                    }
+                };
+                servers.insert(name, server);
+            }
+            over.extend(before.into_values());
+        }
+        for server in over {
+            inner.tasks.spawn(async move { server.close().await });
+        }
+        match inner.kernel() {
+            Some(kernel) => self.settle_all(&kernel).await,
+            None => Vec::new(),
+        }
+    }
+
+    /// The operator may have renamed or hidden something, or taken a server away.
+    async fn settle_all(&self, kernel: &Kernel) -> Vec<String> {
+        let inner = &self.0;
+        let servers = inner.servers();
+        let known: HashSet<&str> = servers.iter().map(|s| s.name()).collect();
+        let mut problems = {
+            let _one = inner.comparing.lock().await;
+            compare::forget_others(kernel, &inner.book, &known).await
+        };
+        for server in &servers {
+            if inner.book.face(server.name()).is_some() {
+                problems.extend(self.settle(kernel, server).await);
             }
         }
         problems
@@ -383,20 +447,24 @@ impl Upstreams {
     /// All servers, by name.
     pub fn servers(&self) -> Vec<Status> {
         self.0
-            .servers
-            .values()
+            .servers()
+            .iter()
             .map(|server| self.status_of(server))
             .collect()
     }
 
     /// The names of all servers.
     pub fn names(&self) -> Vec<String> {
-        self.0.servers.keys().cloned().collect()
+        self.0
+            .servers()
+            .iter()
+            .map(|s| s.name().to_owned())
+            .collect()
     }
 
     /// One server.
     pub fn status(&self, server: &str) -> Result<Status, UpstreamError> {
-        Ok(self.status_of(self.0.server(server)?))
+        Ok(self.status_of(&self.0.server(server)?))
     }
 
     fn status_of(&self, server: &Arc<Server>) -> Status {
@@ -413,7 +481,7 @@ impl Upstreams {
         Status {
             name: name.to_owned(),
             kind: server.settings.reach.kind(),
-            place: server.settings.reach.place(),
+            place: server.settings.place.clone(),
             state: server.state(),
             era: face.as_ref().map(|f| f.era),
             protocol: face.as_ref().map(|f| f.protocol.clone()),
@@ -456,8 +524,7 @@ impl Upstreams {
         let server = self
             .0
             .server(server)
-            .map_err(|e| problem(-32602, e.to_string()))?
-            .clone();
+            .map_err(|e| problem(-32602, e.to_string()))?;
         let params = match params {
             Value::Object(params) => params,
             Value::Null => Map::new(),
@@ -537,10 +604,9 @@ impl Upstreams {
     /// left out; so is one that never said that it has any.
     pub async fn list(&self, what: List) -> Vec<(String, Vec<Value>)> {
         let (_, _, capability) = what.words();
-        let having = self
-            .0
-            .servers
-            .values()
+        let servers = self.0.servers();
+        let having = servers
+            .iter()
             .filter(|s| s.face().is_none_or(|f| f.has(capability)));
         let all = having.map(|server| async move {
             let items = timeout(LISTING, self.list_of(server, what)).await.ok()??;
@@ -634,19 +700,19 @@ impl Upstreams {
 
     /// What waits for somebody to look at it.
     pub fn pending(&self, server: Option<&str>) -> Vec<Pending> {
-        let names = self
-            .0
-            .servers
-            .keys()
-            .filter(|name| server.is_none_or(|s| s == name.as_str()));
+        let servers = self.0.servers();
+        let names = servers
+            .iter()
+            .map(|s| s.name())
+            .filter(|name| server.is_none_or(|s| s == *name));
         names
             .flat_map(|name| {
                 self.0
                     .book
                     .waiting(name)
                     .into_iter()
-                    .map(|(tool, waiting)| Pending {
-                        server: name.clone(),
+                    .map(move |(tool, waiting)| Pending {
+                        server: name.to_owned(),
                         tool,
                         before: waiting.before,
                         after: waiting.after,
@@ -659,7 +725,7 @@ impl Upstreams {
     /// Begins to log in to a server: the address that somebody must open. What comes of it
     /// shows in its status.
     pub async fn login(&self, server: &str) -> Result<String, UpstreamError> {
-        let server = self.0.server(server)?.clone();
+        let server = self.0.server(server)?;
         let no = || {
             UpstreamError::Login(format!(
                 "`{}` is not reached over HTTP: there is no login",
@@ -692,7 +758,7 @@ impl Upstreams {
 
     /// A client is gone: connections that were only for it end.
     pub fn session_over(&self, session: &str) {
-        for server in self.0.servers.values() {
+        for server in self.0.servers() {
             server.session_over(session);
         }
     }
@@ -701,7 +767,8 @@ impl Upstreams {
     pub async fn close(&self) {
         let inner = &self.0;
         inner.closing.cancel();
-        let closing = inner.servers.values().map(|server| server.close());
+        let servers = inner.servers();
+        let closing = servers.iter().map(|server| server.close());
         let all = async {
             futures_util::future::join_all(closing).await;
             inner.tasks.close();

@@ -19,10 +19,9 @@ use serde_json::Value;
 use crate::exit::Failure;
 use crate::{env, load};
 use changes::{Changes, Sandbox};
+pub(crate) use mcp::DiscloseWord;
 use mcp::Mcp;
 use network::{Network, Secrets};
-
-pub(crate) use mcp::DiscloseWord;
 pub(crate) use network::{Secret, Source};
 
 /// The configuration of a hub.
@@ -209,9 +208,10 @@ fn read(value: &Value) -> Result<Config, String> {
         }
     }
     config.secrets.read()?;
-    let problem = config.changes.problem();
-    let problem = problem.or_else(|| config.mcp.problem());
-    if let Some(problem) = problem.or_else(|| config.network.problem()) {
+    if let Some(problem) = config.network.problem() {
+        return Err(problem);
+    }
+    if let Some(problem) = config.changes.problem().or_else(|| config.mcp.problem()) {
         return Err(problem);
     }
     let web = |url: &String| !url.starts_with("http://") && !url.starts_with("https://");

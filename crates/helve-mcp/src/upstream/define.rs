@@ -163,7 +163,17 @@ fn aliases(server: &str, tool: &str, name: &str) -> Vec<String> {
     aliases
 }
 
+/// How many marks of one definition are told: the rest says nothing new.
+const FLAGS: usize = 16;
+
 /// What in a server's own words should be looked at before it is used.
 pub(crate) fn flags(raw: &Value) -> Vec<Flag> {
-    super::suspect::in_value(raw)
+    let found = helve_core::hidden::in_value(raw).into_iter().take(FLAGS);
+    found
+        .map(|s| Flag {
+            pointer: s.pointer.clone(),
+            kind: s.kind.as_str().to_owned(),
+            says: format!("{}: `{}`", s.kind.says(), s.excerpt),
+        })
+        .collect()
 }

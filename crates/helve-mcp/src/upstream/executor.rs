@@ -35,7 +35,7 @@ fn named(def: &ToolDef) -> Result<(&str, &str), ToolError> {
 impl Executor for McpExecutor {
     async fn inspect(&self, def: &ToolDef) -> Result<Option<Value>, ToolError> {
         let (server, _) = named(def)?;
-        self.gateway()?.server(server).map_err(ToolError::from)?;
+        self.gateway()?.server(server)?;
         Ok(None)
     }
 
@@ -46,7 +46,7 @@ impl Executor for McpExecutor {
     async fn run(&self, permit: &Permit) -> Result<Reply, ToolError> {
         let gateway = self.gateway()?;
         let (name, tool) = named(permit.def())?;
-        let server = gateway.server(name).map_err(ToolError::from)?.clone();
+        let server = gateway.server(name)?;
         gateway.callable(name, tool)?;
         let stopped = || {
             ToolError::timeout(format!(
@@ -185,7 +185,7 @@ pub(crate) fn refused(error: Message) -> ToolError {
         Some(-32602) => ErrorKind::Validation,
         Some(-32601 | -32002) => ErrorKind::NotFound,
         Some(-32001) => ErrorKind::Timeout,
-        Some(-32021 | -32022 | -32020) => ErrorKind::Dependency,
+        Some(-32022..=-32020) => ErrorKind::Dependency,
         _ => ErrorKind::Internal,
     };
     ToolError::new(kind, message.to_owned()).with_wire(Wire::Error(error))

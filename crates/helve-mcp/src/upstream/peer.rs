@@ -247,12 +247,11 @@ impl Peer {
         }
     }
 
-    fn give(&self, id: u64, heard: Heard) -> Result<(), Heard> {
+    /// Whether there was somebody to give it to.
+    fn give(&self, id: u64, heard: Heard) -> bool {
         let open = self.open();
-        match open.get(&id) {
-            Some(call) => call.heard.try_send(heard).map_err(|e| e.into_inner()),
-            None => Err(heard),
-        }
+        open.get(&id)
+            .is_some_and(|call| call.heard.try_send(heard).is_ok())
     }
 
     fn told(&self, method: String, params: Value, origin: Origin) {
@@ -276,7 +275,7 @@ impl Peer {
         match to {
             Only::One(id) => {
                 // Too much of it, or too late: there is nobody to tell.
-                let _ = self.give(id, Heard::Told { method, params });
+                self.give(id, Heard::Told { method, params });
             }
             Only::None => {
                 let _ = self.apart.try_send((method, params));
@@ -289,42 +288,29 @@ impl Peer {
     }
 
     fn asked(&self, id: Value, method: String, params: Value, origin: Origin) {
-        let refusal = match (method.as_str(), origin) {
+        let to = match (method.as_str(), origin) {
             ("ping", _) => return self.reply(id, Ok(json!({}))),
-            (_, Origin::Request(call)) => {
-                match self.give(
-                    call,
-                    Heard::Asked {
-                        id: id.clone(),
-                        method,
-                        params,
-                    },
-                ) {
-                    Ok(()) => return,
-                    Err(_) => nobody(),
-                }
-            }
-            (_, Origin::Apart) => nobody(),
-            (_, Origin::Shared) => match self.only() {
-                Only::One(call) => {
-                    match self.give(
-                        call,
-                        Heard::Asked {
-                            id: id.clone(),
-                            method,
-                            params,
-                        },
-                    ) {
-                        Ok(()) => return,
-                        Err(_) => nobody(),
-                    }
-                }
-                Only::None => nobody(),
-                Only::Several => error(
-                    -32600,
-                    "several clients have calls under way on this connection, and whom the question is for cannot be told; `isolate = true` gives each its own",
-                ),
+            (_, Origin::Request(call)) => Only::One(call),
+            (_, Origin::Apart) => Only::None,
+            (_, Origin::Shared) => self.only(),
+        };
+        let refusal = match to {
+            Only::One(call) => match self.give(
+                call,
+                Heard::Asked {
+                    id: id.clone(),
+                    method,
+                    params,
+                },
+            ) {
+                true => return,
+                false => nobody(),
             },
+            Only::None => nobody(),
+            Only::Several => error(
+                -32600,
+                "several clients have calls under way on this connection, and whom the question is for cannot be told; `isolate = true` gives each its own",
+            ),
         };
         self.reply(id, Err(refusal));
     }

@@ -87,7 +87,7 @@ impl Server {
         state: &std::path::Path,
         face: Option<Face>,
         events: broadcast::Sender<Event>,
-        closing: CancellationToken,
+        closing: &CancellationToken,
         tasks: TaskTracker,
     ) -> Arc<Self> {
         let login = match &settings.reach {
@@ -116,7 +116,7 @@ impl Server {
             }),
             levels: Mutex::default(),
             events,
-            closing,
+            closing: closing.child_token(),
             tasks,
         })
     }
@@ -189,7 +189,11 @@ impl Server {
             }
             server.may_start()?;
             server.now().starting = true;
-            let started = server.start(wanted, session, capabilities, &watch).await;
+            let started = tokio::select! {
+                biased;
+                () = server.closing.cancelled() => Err(Broken::new("the hub is closing", Reached::No)),
+                started = server.start(wanted, session, capabilities, &watch) => started,
+            };
             server.began(started.as_ref().err());
             started
         });
@@ -320,8 +324,9 @@ impl Server {
         }
     }
 
-    /// Ends all connections, in a bounded time.
+    /// Ends all connections, in a bounded time, and begins no other.
     pub(crate) async fn close(&self) {
+        self.closing.cancel();
         let peers: Vec<Arc<Peer>> = {
             let mut live = self.live.write().unwrap_or_else(PoisonError::into_inner);
             live.drain().map(|(_, peer)| peer).collect()

@@ -18,12 +18,15 @@ use serde_json::{Map, Value};
 use expand::Expand;
 
 /// A server behind the gateway.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Upstream {
     /// Its name, as the file has it.
     pub name: String,
     /// How it is reached.
     pub reach: Reach,
+    /// Where it is, in one line, for people: as it is written, without what stands behind
+    /// `${…}`.
+    pub place: String,
     /// What holds for it and its tools.
     pub rules: Rules,
 }
@@ -67,28 +70,10 @@ impl Reach {
             Reach::Sse { .. } => "sse",
         }
     }
-
-    /// Where it is, in one line: never its environment or headers, which hold secrets.
-    pub fn place(&self) -> String {
-        match self {
-            Reach::Stdio { command, args, .. } => {
-                let words = std::iter::once(command).chain(args);
-                words.map(String::as_str).collect::<Vec<_>>().join(" ")
-            }
-            Reach::Http { url, .. } | Reach::Sse { url, .. } => {
-                // A password in an address is for the server alone.
-                let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
-                let host = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-                let from = rest[..host].rfind('@').map_or(0, |at| at + 1);
-                let until = rest.find(['?', '#']).unwrap_or(rest.len());
-                format!("{scheme}://{}", &rest[from..until])
-            }
-        }
-    }
 }
 
 /// What holds for a server and its tools.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Rules {
     /// The risk of its tools. What a tool says of itself may raise it, and never lowers it.
     pub risk: Risk,
@@ -143,7 +128,7 @@ pub enum NewTools {
 }
 
 /// What holds for one tool.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct ToolRules {
     /// Another name.
     pub name: Option<String>,
@@ -162,7 +147,7 @@ pub struct ToolRules {
 }
 
 /// How a server is logged in to.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct OAuth {
     /// The client's id there, where it was registered by hand.
     pub client_id: Option<String>,
@@ -172,6 +157,15 @@ pub struct OAuth {
     pub scopes: Vec<String>,
     /// The hub logs in as itself, and nobody is asked: needs id and secret.
     pub client_credentials: bool,
+}
+
+impl std::fmt::Debug for OAuth {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OAuth")
+            .field("client_id", &self.client_id)
+            .field("scopes", &self.scopes)
+            .finish_non_exhaustive()
+    }
 }
 
 /// What is in a `.mcp.json`.
@@ -301,6 +295,7 @@ fn upstream(
     Ok(Some(Upstream {
         name: name.to_owned(),
         reach,
+        place: place(entry),
         rules,
     }))
 }
@@ -358,6 +353,31 @@ fn reach(
             "`type` is `{other}`; there are `stdio`, `http` and `sse`"
         )),
     }
+}
+
+fn place(entry: &Map<String, Value>) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    match entry.get("url") {
+        Some(url) => without_secrets(&text(url)),
+        None => {
+            let args = entry
+                .get("args")
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten();
+            let words = entry.get("command").into_iter().chain(args).map(text);
+            words.collect::<Vec<_>>().join(" ")
+        }
+    }
+}
+
+/// An address without what may be a secret in it: a password, a query.
+pub fn without_secrets(url: &str) -> String {
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+    let host = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let from = rest[..host].rfind('@').map_or(0, |at| at + 1);
+    let until = rest.find(['?', '#']).unwrap_or(rest.len());
+    format!("{scheme}://{}", &rest[from..until])
 }
 
 fn text(entry: &Map<String, Value>, key: &str) -> Result<Option<String>, String> {

@@ -73,12 +73,13 @@ fn names_that_would_be_one() {
 }
 
 #[test]
-fn what_is_shown_has_no_password() {
-    let reach = Reach::Http {
-        url: "https://u:p@example.com/x?key=1".to_owned(),
-        headers: Vec::new(),
-    };
-    assert_eq!(reach.place(), "https://example.com/x");
+fn what_is_shown_has_no_secrets() {
+    let read = read(
+        r#"{"mcpServers": {"a": {"command": "x", "args": ["--key", "${TOKEN}"]},
+        "b": {"url": "https://u:p@example.com/x?key=1"}}}"#,
+    );
+    assert_eq!(read.servers[0].place, "x --key ${TOKEN}");
+    assert_eq!(read.servers[1].place, "https://example.com/x");
 }
 
 #[test]

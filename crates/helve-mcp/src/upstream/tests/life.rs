@@ -28,7 +28,7 @@ async fn a_server_starts_when_it_is_needed_and_once() {
     );
     let calls = (0..20).map(|i| hub.call("s_echo", json!({"text": i.to_string()})));
     let answers = futures_util::future::join_all(calls).await;
-    assert!(answers.iter().all(|a| a.is_ok()));
+    assert!(answers.iter().all(helve_kernel::Answer::is_ok));
     assert_eq!(starts(), 2);
     hub.close().await;
 }

@@ -108,7 +108,7 @@ async fn a_changed_definition_waits_until_somebody_has_looked() {
     let events = hub.kernel.store().audit(filter, 1000).await.unwrap();
     let events: Vec<String> = events
         .iter()
-        .map(|e| e.to_line())
+        .map(helve_core::audit::Entry::to_line)
         .filter(|l| l.contains("s_echo"))
         .collect();
     for (event, actor) in [

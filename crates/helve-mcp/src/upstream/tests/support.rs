@@ -101,6 +101,7 @@ pub(super) fn python(name: &str, settings: &Value) -> Upstream {
             env: BTreeMap::from([("PATH".to_owned(), path.to_owned())]),
             cwd: None,
         },
+        place: "server.py".to_owned(),
         rules: Rules {
             risk: Risk::Read,
             ..Rules::default()

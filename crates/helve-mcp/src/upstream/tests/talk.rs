@@ -20,8 +20,13 @@ async fn progress_and_logs_reach_whoever_called() {
         .await;
         let answer = hub.call_as(&client, "s_progress", json!({})).await;
         assert_eq!(answer.result, Ok(json!("done")));
-        let told = client.told.lock().unwrap();
-        let told: Vec<String> = told.iter().map(|(m, p)| format!("{m} {p}")).collect();
+        let told: Vec<String> = client
+            .told
+            .lock()
+            .unwrap()
+            .iter()
+            .map(|(m, p)| format!("{m} {p}"))
+            .collect();
         assert_eq!(
             told,
             [

@@ -66,6 +66,7 @@ fn upstream(kind: &str, url: String) -> Upstream {
     Upstream {
         name: "w".to_owned(),
         reach,
+        place: String::new(),
         rules: Rules {
             risk: Risk::Read,
             ..Rules::default()
