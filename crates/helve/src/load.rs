@@ -102,7 +102,8 @@ pub(crate) fn toml_file(path: &Path) -> Result<Option<serde_json::Value>, Failur
     Ok(Some(node.to_value()))
 }
 
-fn shown(path: &Path) -> String {
+/// A path as a person would write it here.
+pub(crate) fn shown(path: &Path) -> String {
     let here = std::env::current_dir().unwrap_or_default();
     path.strip_prefix(&here)
         .unwrap_or(path)

@@ -134,6 +134,13 @@ impl Import {
 
 pub(crate) async fn run(args: &ImportArgs) -> Done {
     let (kind, source) = words(&args.words)?;
+    if args.secret.as_ref().is_some_and(|name| !is_name(name)) {
+        // Not repeated: it may be the secret itself.
+        return Err(Failure::usage(
+            "`--secret` takes the name of a secret, in small letters and digits",
+        )
+        .hint("its value goes where `[secrets]` in `helve.toml` says"));
+    }
     let mut found = read::find(args, kind, source).await?;
     if found.tools.is_empty() {
         shown::findings(&found);
@@ -163,6 +170,11 @@ pub(crate) async fn run(args: &ImportArgs) -> Done {
     }
     shown::all(args, &found, &folder, &there)?;
     Ok(Exit::Ok)
+}
+
+fn is_name(text: &str) -> bool {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_-".contains(c);
+    (1..=40).contains(&text.len()) && text.chars().all(plain)
 }
 
 /// The kind, where it is said, and the source.

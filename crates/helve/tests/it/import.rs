@@ -413,10 +413,16 @@ fn what_cannot_be_imported_says_why() {
             3,
             "password",
         ),
+        (
+            &["import", "relative.json", "--secret", "sk-S3cr3t"],
+            2,
+            "takes the name",
+        ),
         (&["import", "openapi", "ftp://x"], 3, "cannot be read"),
     ] {
         let ran = folder.helve(args).ended(code);
         assert!(ran.err.contains(said), "{args:?}: {}", ran.err);
+        assert!(!ran.err.contains("S3cr3t"), "{}", ran.err);
     }
     assert_eq!(folder.files(), ["old.yaml", "relative.json"]);
 }

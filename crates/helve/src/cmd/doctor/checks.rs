@@ -331,6 +331,8 @@ async fn tools(root: &Path, config: &Config) -> Vec<Check> {
                         }
                     }
                 }
+                // Its server is asked when it is called.
+                Some(ExecutorKind::Mcp) => sound += 1,
                 kind => {
                     let kind = kind.map_or("none", ExecutorKind::as_str);
                     unable.push(format!("`{}` ({kind})", tool.def.name));
@@ -346,7 +348,7 @@ async fn tools(root: &Path, config: &Config) -> Vec<Check> {
         let text = format!("can be seen, but not called: {}", unable.join(", "));
         checks.push(
             Check::new("tools", Status::Warn, out::visible(&text))
-                .todo("this build runs the executors `host` and `http`"),
+                .todo("this build runs the executors `host`, `http` and `mcp`"),
         );
     }
     checks
@@ -387,10 +389,9 @@ fn executors() -> Check {
         ExecutorKind::Script,
         ExecutorKind::Docker,
         ExecutorKind::K8sJob,
-        ExecutorKind::Mcp,
     ];
     let others: Vec<&str> = all.iter().map(|k| k.as_str()).collect();
-    let text = format!("host, http; not in this build: {}", others.join(", "));
+    let text = format!("host, http, mcp; not in this build: {}", others.join(", "));
     Check::new("executors", Status::Note, text)
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{Found, Import, ImportArgs};
 use crate::exit::Failure;
-use crate::out;
+use crate::{load, out};
 
 /// Everything: the tools, what was lost, what is strange, and what to do next.
 pub(super) fn all(
@@ -46,7 +46,7 @@ pub(super) fn all(
     suspicions(found);
     secrets(found);
     let count = out::count(found.tools.len(), "tool");
-    let place = folder.display();
+    let place = load::shown(folder);
     match args.dry_run {
         true => out::say(&format!("{count} would be written to {place}; nothing was")),
         false => out::say(&format!("wrote {count} to {place}")),
