@@ -8,6 +8,7 @@
 //! Nothing here holds SQL or decides policy.
 
 mod api;
+mod gateway;
 mod guard;
 mod input;
 mod metrics;
@@ -21,7 +22,7 @@ mod schemas;
 mod stream;
 mod view;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use axum::Router;
@@ -31,6 +32,7 @@ use tokio_util::sync::CancellationToken;
 use metrics::Metrics;
 use rate::Rates;
 
+pub use gateway::Gateway;
 pub use openapi::document as openapi_document;
 
 /// How a server behaves.
@@ -76,6 +78,7 @@ struct Inner {
     rates: Rates,
     strangers: Rates,
     closing: CancellationToken,
+    gateway: OnceLock<Arc<dyn Gateway>>,
 }
 
 impl Hub {
@@ -90,7 +93,19 @@ impl Hub {
             rates,
             strangers,
             closing: CancellationToken::new(),
+            gateway: OnceLock::new(),
         }))
+    }
+
+    /// The same, with MCP servers behind it.
+    #[must_use]
+    pub fn with_gateway(self, gateway: Arc<dyn Gateway>) -> Self {
+        let _ = self.0.gateway.set(gateway);
+        self
+    }
+
+    pub(crate) fn gateway(&self) -> Option<&Arc<dyn Gateway>> {
+        self.0.gateway.get()
     }
 
     /// The kernel.

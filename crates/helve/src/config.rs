@@ -5,6 +5,7 @@
 
 mod changes;
 mod mcp;
+mod upstream;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

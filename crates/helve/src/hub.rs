@@ -39,6 +39,7 @@ pub(crate) use checkpoint::{
 };
 pub(crate) use door::connect;
 pub(crate) use tools::Synced;
+pub(crate) use upstreams::FILE as MCP_FILE;
 
 /// The token file of the person at the terminal, and of the first agent.
 pub(crate) const TERMINAL: &str = "terminal";
@@ -143,6 +144,7 @@ impl Open {
             keeping: config.changes.keeping(),
             ..default
         };
+        let gate = Arc::new(upstreams::Gate::new(upstreams.clone(), root));
         let front = Front::new(
             kernel.clone(),
             Some(upstreams.clone()),
@@ -152,7 +154,7 @@ impl Open {
             front,
             upstreams,
             body_limit: settings.body_limit,
-            hub: Hub::new(kernel, settings),
+            hub: Hub::new(kernel, settings).with_gateway(gate),
             state,
             config,
             root: root.to_owned(),
@@ -193,6 +195,7 @@ impl Open {
             self.closing.clone(),
         );
         self.tasks.spawn(collect);
+        self.upstreams.wake();
         let (front, closing) = (self.front.clone(), self.closing.clone());
         self.tasks.spawn(async move { front.watch(closing).await });
         if let Err(failure) = self.listen() {
