@@ -20,6 +20,7 @@ pub mod lint;
 pub mod marked;
 pub mod name;
 pub mod node;
+pub mod openapi;
 pub mod page;
 pub mod policy;
 pub mod read;

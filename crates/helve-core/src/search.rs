@@ -15,6 +15,7 @@
 //!   changes neither the score nor the fit of another, apart from how common words are.
 
 mod document;
+mod gather;
 mod lexicon;
 mod names;
 mod plan;
@@ -30,8 +31,8 @@ pub use document::Document;
 pub use query::{Fit, Found, Hit, Meaning, Query, Why};
 pub use store::Field;
 
+use gather::Scratch;
 use plan::Plan;
-use rank::Scratch;
 use store::Store;
 
 /// How many texts of one query are looked at.
@@ -113,9 +114,10 @@ impl Index {
         query: &Query<'_>,
         scratch: &mut Scratch,
     ) -> (Fit, Vec<Hit>) {
-        let allowed = |slot: u32| self.store.entry(slot).is_some_and(|e| query.allows(e));
+        let open = query.is_open();
+        let allowed = |slot: u32| open || self.store.entry(slot).is_some_and(|e| query.allows(e));
         let plan = Plan::of(text, &self.store);
-        let mut ranked = rank::rank(&plan, &self.store, scratch, &allowed);
+        let mut ranked = rank::rank(&plan, &self.store, scratch, query.limit, &allowed);
         let mut fit = Fit::of(&plan, &ranked, self.len());
         if let Some(meaning) = query.meaning {
             let near = meaning.nearest(text, rank::CANDIDATES);

@@ -135,12 +135,17 @@ impl Settings {
         };
         let raw: Raw = serde_json::from_value(Value::Object(executor.settings.clone()))
             .map_err(|e| wrong(format!("the executor's settings cannot be read: {e}")))?;
-        let url = base(&raw.url)?;
+        // Without a `path`, the address may hold it.
+        let (url, path) = match raw.path.as_deref() {
+            Some(path) => (raw.url.as_str(), path),
+            None => split(&raw.url),
+        };
+        let url = base(url)?;
         let method = match raw.method.as_deref() {
             None => Method::GET,
             Some(word) => method(word)?,
         };
-        let path = pieces(raw.path.as_deref().unwrap_or_default())?;
+        let path = pieces(path)?;
         let mut headers = Vec::new();
         for (name, value) in &raw.headers {
             headers.push((header_name(name)?, header_value(name, value)?));
@@ -262,6 +267,15 @@ enum Several<T> {
 
 fn wrong(problem: impl Into<String>) -> ToolError {
     ToolError::validation(problem).with_hint("mend `executor` in the definition of the tool")
+}
+
+/// An address that holds placeholders or a query: the part before its path, and the rest.
+fn split(url: &str) -> (&str, &str) {
+    let host = url.find("://").map_or(0, |i| i + 3);
+    match url[host..].find('/').map(|i| host + i) {
+        Some(at) if url[at..].contains(['{', '?']) => url.split_at(at),
+        _ => (url, ""),
+    }
 }
 
 fn base(text: &str) -> Result<Url, ToolError> {

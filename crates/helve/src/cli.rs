@@ -50,6 +50,7 @@ pub(crate) enum Command {
     Doctor(cmd::doctor::DoctorArgs),
     Check(cmd::check::CheckArgs),
     Convert(cmd::convert::ConvertArgs),
+    Import(cmd::import::ImportArgs),
     Info(cmd::info::InfoArgs),
     Catalog(cmd::catalog::CatalogArgs),
     Completions(cmd::completions::CompletionsArgs),

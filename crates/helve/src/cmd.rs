@@ -15,6 +15,7 @@ pub(crate) mod disable;
 pub(crate) mod doctor;
 pub(crate) mod enable;
 pub(crate) mod gc;
+pub(crate) mod import;
 pub(crate) mod info;
 pub(crate) mod log;
 pub(crate) mod logs;

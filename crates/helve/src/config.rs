@@ -5,6 +5,7 @@
 
 mod changes;
 mod mcp;
+mod network;
 mod upstream;
 
 use std::path::{Path, PathBuf};
@@ -19,9 +20,10 @@ use serde_json::Value;
 use crate::exit::Failure;
 use crate::{env, load};
 use changes::{Changes, Sandbox};
-use mcp::Mcp;
-
 pub(crate) use mcp::DiscloseWord;
+use mcp::Mcp;
+use network::{Network, Secrets};
+pub(crate) use network::{Secret, Source};
 
 /// The configuration of a hub.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -37,6 +39,10 @@ pub(crate) struct Config {
     pub changes: Changes,
     /// The walls around programs.
     pub sandbox: Sandbox,
+    /// What tools may reach.
+    pub network: Network,
+    /// Where secrets come from, by their names: `env:NAME`, `file:PATH`, or a table with the hosts that they may be sent to.
+    pub secrets: Secrets,
     /// What MCP clients see, and how they wait for people.
     pub mcp: Mcp,
     /// Who may call what: rules that allow, ask or deny; the strictest wins.
@@ -79,20 +85,33 @@ pub(crate) const LISTEN: &str = "127.0.0.1:7717";
 
 impl Config {
     /// Reads the workspace's file over the user's, under the environment. What the
-    /// user forbids stays forbidden: rules of both hold, of approvers the user's, and
-    /// either can require a sandbox.
+    /// user forbids stays forbidden: rules of both hold, of approvers and of a secret the
+    /// user's, and either can require a sandbox.
     pub(crate) fn load(root: &Path) -> Result<Self, Failure> {
         let mut value = Value::Object(serde_json::Map::new());
         let users = env::config_home().map(|home| home.join("helve").join("config.toml"));
         let mut rules = Vec::new();
         let mut approvers = None;
         let mut require_sandbox = false;
-        for path in users.into_iter().chain([root.join("helve.toml")]) {
+        let mut allow = Vec::new();
+        let mut secrets = Secrets::default();
+        let workspace = root.join("helve.toml");
+        for path in users.into_iter().chain([workspace.clone()]) {
             if let Some(found) = load::toml_file(&path)? {
                 // Each file must be sound by itself, so that an error names the right one.
                 let alone = read(&found).map_err(|problem| wrong(&path, &problem))?;
                 alone.policy().map_err(|problem| wrong(&path, &problem))?;
+                if let (Some(name), true) = (alone.secrets.command(), path == workspace) {
+                    // A workspace may be a stranger's, and would run what it likes.
+                    let problem = format!(
+                        "`secrets.{name}` names a program, which only the user's own file may"
+                    );
+                    return Err(wrong(&path, &problem)
+                        .hint("put it into `helve/config.toml` of your own configuration"));
+                }
                 rules.extend(alone.policy);
+                allow.extend(alone.network.allow);
+                secrets.add(alone.secrets);
                 approvers = approvers.or(alone.approvals.approvers);
                 require_sandbox |= alone.sandbox.require_sandbox;
                 merge(&mut value, found);
@@ -103,6 +122,8 @@ impl Config {
         config.policy = rules;
         config.approvals.approvers = approvers;
         config.sandbox.require_sandbox = require_sandbox;
+        config.network.allow = allow;
+        config.secrets = secrets;
         Ok(config)
     }
 
@@ -186,6 +207,10 @@ fn read(value: &Value) -> Result<Config, String> {
                 "`approvals.{name}` cannot be `{text}`; write it like `30m` or `1h`"
             ));
         }
+    }
+    config.secrets.read()?;
+    if let Some(problem) = config.network.problem() {
+        return Err(problem);
     }
     if let Some(problem) = config.changes.problem().or_else(|| config.mcp.problem()) {
         return Err(problem);

@@ -70,6 +70,16 @@ pub(crate) fn log() -> Option<String> {
     get("HELVE_LOG")
 }
 
+/// The value of a variable that the configuration names for a secret. It is the one
+/// that is not listed: its name is the operator's.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the place where it is read"
+)]
+pub(crate) fn secret(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|v| !v.is_empty())
+}
+
 /// What servers of `.mcp.json` get of the environment, beside what is configured for them.
 /// Nothing of ours is in it, and nothing that looks like a secret.
 #[expect(
@@ -97,8 +107,7 @@ pub(crate) fn for_servers() -> BTreeMap<String, String> {
     BASE.into_iter().filter_map(found).collect()
 }
 
-/// What `${NAME}` in `.mcp.json` and `env:NAME` in the configuration stand for. What is ours
-/// is not for others.
+/// What `${NAME}` in `.mcp.json` stands for. What is ours is not for others.
 #[expect(
     clippy::disallowed_methods,
     reason = "this is the place where it is read"

@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use helve_core::def::ExecutorKind;
 use helve_exec::HostExecutor;
+use helve_http::HttpExecutor;
 use helve_kernel::store::Record;
 use helve_kernel::{
     Keeper, Kernel, NewToken, OpenError, Permission, Principal, PrincipalKind, StoreError,
@@ -31,6 +32,7 @@ use tokio_util::task::TaskTracker;
 use crate::client::Client;
 use crate::config::{Config, DiscloseWord};
 use crate::exit::Failure;
+use crate::secrets::Configured;
 use crate::state::State;
 use crate::{env, out};
 
@@ -118,6 +120,7 @@ impl Open {
             .artifacts(state.artifacts())
             .keeper(keeper(&state, &config)?)
             .executor(ExecutorKind::Host, Arc::new(host))
+            .executor(ExecutorKind::Http, Arc::new(http(root, &config)?))
             .executor(ExecutorKind::Mcp, upstreams.executor())
             .secret_key(state.key("secrets")?);
         if let Some(url) = &config.approvals.webhook {
@@ -276,6 +279,13 @@ impl Open {
         self.state.write_token(AGENT, secret.reveal())?;
         Ok((secret.reveal().to_owned(), Age::New))
     }
+}
+
+/// What runs requests: the guard, and the secrets that they may need.
+pub(crate) fn http(root: &Path, config: &Config) -> Result<HttpExecutor, Failure> {
+    let secrets = config.secrets.read().map_err(Failure::input)?;
+    let secrets = Configured::new(root, secrets);
+    Ok(HttpExecutor::new(config.network.guard()).with_secrets(Arc::new(secrets)))
 }
 
 /// Where changes are held. Whoever has the store has it to themselves.

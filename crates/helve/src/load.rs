@@ -300,7 +300,7 @@ fn read_one(file: &Found, reading: Reading) -> Result<Option<Document>, Failure>
 }
 
 /// At most a byte more than is read at all; a larger file is refused by its size.
-fn read_limited(path: &Path) -> std::io::Result<Vec<u8>> {
+pub(crate) fn read_limited(path: &Path) -> std::io::Result<Vec<u8>> {
     let file = fs::File::open(path)?;
     let length = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
     let mut bytes = Vec::with_capacity(length.min(MAX_BYTES + 1));

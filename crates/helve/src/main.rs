@@ -18,6 +18,7 @@ mod id;
 mod load;
 mod out;
 mod save;
+mod secrets;
 mod shown;
 mod state;
 mod table;
@@ -73,6 +74,7 @@ fn main() -> ExitCode {
         cli::Command::Doctor(args) => wait(cmd::doctor::run(&args)),
         cli::Command::Check(args) => cmd::check::run(&args),
         cli::Command::Convert(args) => cmd::convert::run(&args),
+        cli::Command::Import(args) => wait(cmd::import::run(&args)),
         cli::Command::Info(args) => cmd::info::run(&args),
         cli::Command::Catalog(args) => cmd::catalog::run(&args),
         cli::Command::Completions(args) => cmd::completions::run(&args),

@@ -12,6 +12,15 @@ pub(super) fn check(def: &ToolDef, issues: &mut Vec<Issue>) {
     if has_hidden(&value) {
         walk(&value, String::new(), issues);
     }
+    for found in crate::hidden::in_value(&value) {
+        if !found.kind.is_unseen() {
+            let message = format!("it {}: `{}`", found.kind.says(), found.excerpt);
+            let issue = Issue::new(&rules::FOR_THE_MODEL, found.pointer, message);
+            issues.push(
+                issue.fix("if you did not write it, do not use the tool; else say it to people"),
+            );
+        }
+    }
 }
 
 fn has_hidden(value: &Value) -> bool {

@@ -41,6 +41,7 @@ rules! {
     TOO_DEEP "E004" "too-deep" Error false "a file nests at most 128 levels";
     NOT_UTF8 "E005" "not-utf8" Error false "a file is UTF-8";
     UNKNOWN_SHAPE "E006" "unknown-shape" Error false "a file holds tools in a known dialect";
+    OPENAPI "E007" "bad-openapi" Error false "an OpenAPI document is a version 3 with operations, of a size that can be taken in";
     MISSING_FIELD "E101" "missing-field" Error false "`name`, `description` and `input_schema` are there";
     WRONG_TYPE "E102" "wrong-type" Error false "a field holds what it should";
     UNKNOWN_FIELD "E103" "unknown-field" Error false "there are no fields but the known ones";
@@ -93,6 +94,8 @@ rules! {
     NO_REQUIRED "W232" "no-required" Warning false "for beamai: it is said which parameters are required";
     VENDOR_TOOL "W233" "vendor-tool" Warning false "a list holds definitions, not tools of the vendor's own";
     MORE_PAGES "W234" "more-pages" Warning false "a list of tools is whole, without a cursor to the next page";
+    OPERATION "W235" "operation-passed-over" Warning false "an operation of an OpenAPI document can become a tool";
+    FOR_THE_MODEL "W236" "for-the-model" Warning false "text describes the tool, and does not instruct the model behind people's backs";
     VENDOR_NAME "V301" "vendor-name" Error false "with --for: the vendor accepts the name";
     VENDOR_DESCRIPTION "V302" "vendor-description" Error false "with --for: the vendor accepts the description";
     VENDOR_COUNT "V303" "vendor-count" Error false "with --for: the vendor accepts so many tools";

@@ -13,11 +13,11 @@ const MAX_QUERY: usize = 8 * 1024;
 /// How many different words are looked up.
 const MAX_ASKED: usize = 256;
 /// How many clauses are told apart.
-const MAX_CLAUSES: usize = 12;
+pub(super) const MAX_CLAUSES: usize = 12;
 /// How many words a clause has before it can end.
 const LEAST_CLAUSE: usize = 2;
 /// How many words that no tool has are looked up as slips.
-const MAX_SLIPS: usize = 8;
+const MAX_SLIPS: usize = 4;
 
 // What a word says, against a plain one. All found by trying, on several public sets.
 const NUMBER: f32 = 0.3;
@@ -85,9 +85,11 @@ impl Plan {
             Piece::Run(run) => reader.run(run),
             Piece::Mark(mark) => reader.mark(mark),
         });
+        // A full stop at the end begins a clause that has nothing.
+        let bits = reader.asked.iter().fold(0u16, |bits, a| bits | a.clauses);
         Self {
             asked: reader.asked,
-            clauses: reader.clause + 1,
+            clauses: (u16::BITS - bits.leading_zeros()).max(1) as usize,
         }
     }
 }

@@ -57,6 +57,14 @@ impl<'q> Query<'q> {
         }
     }
 
+    /// Whether it leaves nothing out.
+    pub(super) fn is_open(&self) -> bool {
+        self.group.is_none()
+            && self.tags.is_empty()
+            && self.max_risk.is_none()
+            && self.allow.is_none()
+    }
+
     pub(super) fn allows(&self, entry: &Entry) -> bool {
         let in_group = self.group.as_deref().is_none_or(|wanted| {
             let places = [&entry.group, &entry.server];
@@ -151,14 +159,14 @@ impl Fit {
     /// any request somebody has a word of. `Nothing` loses about one real request in a
     /// hundred, and `Weak` one in twenty to thirty.
     pub(super) fn of(plan: &Plan, ranked: &[Ranked], tools: usize) -> Self {
-        let size = (tools.max(8) as f32).ln();
+        let size = (tools.clamp(8, 500) as f32).ln();
         let mut usual = 0.018 * size - 0.026;
         // A translation has fewer words in common with a tool than the original.
         if plan.asked.iter().any(|a| a.kind == Kind::Gram) {
             usual *= 0.4;
         }
         match ranked.iter().map(|r| r.cover).fold(0.0, f32::max) {
-            best if best < 0.6 * usual => Fit::Nothing,
+            best if best < 0.3 * usual => Fit::Nothing,
             best if best < 1.3 * usual => Fit::Weak,
             _ => Fit::Good,
         }

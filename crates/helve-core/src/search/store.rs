@@ -4,6 +4,7 @@
 //! index which was changed a thousand times is the same, bit for bit, as one that
 //! was made afresh.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap};
 
 use super::Document;
@@ -127,6 +128,8 @@ pub(super) struct Store {
     learned: Vec<Vec<Posting>>,
     entries: Vec<Option<Entry>>,
     lengths: Vec<f32>,
+    /// The first letters of every name, as a number.
+    begins: Vec<u64>,
     slots: HashMap<Box<str>, u32>,
     free: Vec<u32>,
     names: BTreeSet<(Box<str>, u32)>,
@@ -144,7 +147,7 @@ struct Gather {
     length: u32,
     words: u32,
     unspaced: bool,
-    stems: HashMap<Box<str>, u32>,
+    stems: HashMap<Box<str>, Option<u32>>,
 }
 
 impl Store {
@@ -170,6 +173,13 @@ impl Store {
     /// By what ties are broken.
     pub(super) fn name(&self, slot: u32) -> Option<(&str, &str)> {
         self.entry(slot).map(|e| (&*e.name, &*e.key))
+    }
+
+    /// The order of two documents whose scores are equal.
+    pub(super) fn by_name(&self, a: u32, b: u32) -> Ordering {
+        // Most names differ early, and these are near each other.
+        let begins = self.begins[a as usize].cmp(&self.begins[b as usize]);
+        begins.then_with(|| self.name(a).cmp(&self.name(b)))
     }
 
     pub(super) fn slot(&self, key: &str) -> Option<u32> {
@@ -244,11 +254,12 @@ impl Store {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.entries.push(None);
             self.lengths.push(0.0);
+            self.begins.push(0);
             (self.entries.len() - 1) as u32
         });
         let named = self.read(document);
         let unspaced = std::mem::take(&mut self.gather.unspaced);
-        let (terms, length) = self.write(slot, Part::Document);
+        let (terms, length) = self.write(slot, &Part::Document);
         let names = std::iter::once(&document.name).chain(&document.aliases);
         let squeezed: Box<[Box<str>]> = names
             .map(|n| squeeze(n))
@@ -261,6 +272,7 @@ impl Store {
         self.unspaced += usize::from(unspaced);
         self.total_length += u64::from(length);
         self.lengths[slot as usize] = length as f32;
+        self.begins[slot as usize] = beginning(&document.name);
         self.slots.insert(document.key.as_str().into(), slot);
         self.entries[slot as usize] = Some(Entry {
             key: document.key.as_str().into(),
@@ -339,7 +351,7 @@ impl Store {
             self.gather(phrase, Field::Learned);
         }
         self.gather.unspaced = false;
-        let (terms, _) = self.write(slot, Part::Learned);
+        let (terms, _) = self.write(slot, &Part::Learned);
         if let Some(entry) = self.entries[slot as usize].as_mut() {
             entry.learned_terms = terms;
         }
@@ -387,8 +399,7 @@ impl Store {
         let text = words::normal(start_of(text, MAX_FIELD));
         words::cut(&text, |piece| match piece {
             Piece::Word { text, .. } => {
-                if !words::is_stop(text) {
-                    let number = self.stemmed(text);
+                if let Some(number) = self.stemmed(text) {
                     self.gather.add(number, field);
                 }
             }
@@ -408,12 +419,13 @@ impl Store {
         });
     }
 
-    /// Stemming costs more than looking up what a word was stemmed to.
-    fn stemmed(&mut self, word: &str) -> u32 {
+    /// The number of a word's stem; none for words that say nothing. To look up what
+    /// was found before costs less than to find it again.
+    fn stemmed(&mut self, word: &str) -> Option<u32> {
         if let Some(number) = self.gather.stems.get(word) {
             return *number;
         }
-        let number = self.number_of(&words::stem(word));
+        let number = (!words::is_stop(word)).then(|| self.number_of(&words::stem(word)));
         self.gather.stems.insert(word.into(), number);
         number
     }
@@ -429,7 +441,7 @@ impl Store {
     }
 
     /// Writes what was gathered, and begins anew.
-    fn write(&mut self, slot: u32, part: Part) -> (Box<[u32]>, u32) {
+    fn write(&mut self, slot: u32, part: &Part) -> (Box<[u32]>, u32) {
         let lists = match part {
             Part::Document => &mut self.lists,
             Part::Learned => &mut self.learned,
@@ -491,6 +503,14 @@ fn erase(lists: &mut [Vec<Posting>], terms: &[u32], slot: u32) {
 /// The first `most` bytes, or a little less where a character would be cut.
 pub(super) fn start_of(text: &str, most: usize) -> &str {
     &text[..text.floor_char_boundary(most)]
+}
+
+/// The first eight bytes, in an order that is the names'.
+fn beginning(name: &str) -> u64 {
+    let bytes = name.bytes().chain(std::iter::repeat(0));
+    bytes
+        .take(8)
+        .fold(0, |number, byte| number << 8 | u64::from(byte))
 }
 
 /// A name without case and separators: `file_read`, `FileRead` and `file-read` are one.

@@ -21,10 +21,6 @@ impl Vocabulary {
         self.numbers.get(word).copied()
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.texts.len()
-    }
-
     /// The number of a word, and whether it is new.
     pub(super) fn insert(&mut self, word: &str) -> (u32, bool) {
         if let Some(number) = self.numbers.get(word) {

@@ -32,7 +32,7 @@ macro_rules! replayed {
     };
 }
 
-replayed! { json toml yaml python erlang javascript skill pipeline pattern }
+replayed! { json toml yaml python erlang javascript skill pipeline pattern openapi }
 
 #[test]
 fn large_inputs() {

@@ -10,6 +10,7 @@ use helve_core::collection::{Document, Input, lint_together};
 use helve_core::dialect::{DIALECTS, Dialect, Strictness, encode};
 use helve_core::lint::{VENDORS, fix};
 use helve_core::node::{Kind, Node, Place};
+use helve_core::openapi::{self, Options};
 use helve_core::read::{self, MAX_DEPTH, Syntax};
 use helve_core::schema::{Schema, explodes};
 use helve_core::{ToolDef, write};
@@ -29,12 +30,39 @@ pub(crate) const TARGETS: &[Target] = &[
     ("skill", |bytes| reader(Syntax::Skill, bytes)),
     ("pipeline", pipeline),
     ("pattern", pattern),
+    ("openapi", openapi),
 ];
 
 /// What the target of that name does.
 pub(crate) fn body_of(name: &str) -> fn(&[u8]) {
     let target = TARGETS.iter().find(|(n, _)| *n == name);
     target.expect("every target has a row in `TARGETS`").1
+}
+
+/// Whatever a document says, its tools can be registered and go where they were told.
+fn openapi(bytes: &[u8]) {
+    let syntax = match bytes.first() {
+        Some(b'{') => Syntax::Json,
+        _ => Syntax::Yaml,
+    };
+    let options = Options {
+        base_url: Some("https://api.example/v1"),
+        ..Options::default()
+    };
+    let imported = openapi::import("a", bytes, syntax, &options);
+    let mut names = HashSet::new();
+    for tool in &imported.tools {
+        let value = tool.def.to_value();
+        assert_eq!(ToolDef::from_value(&value).as_ref(), Ok(&tool.def));
+        assert!(
+            names.insert(tool.def.name.clone()),
+            "{} twice",
+            tool.def.name
+        );
+        assert!(Schema::compile(&tool.def.input_schema).is_ok());
+        assert_eq!(value["executor"]["url"], "https://api.example/v1");
+        helve_core::hidden::in_def(&tool.def);
+    }
 }
 
 /// A reader reads or refuses, and what it says of places and keys is true.

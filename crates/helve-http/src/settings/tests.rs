@@ -30,6 +30,10 @@ fn what_cannot_be_meant_is_refused() {
         (json!({"url": "https://u:p@example.com"}), "password"),
         (json!({"url": "https://example.com?x=1"}), "query"),
         (
+            json!({"url": "https://example.com/a?x=1", "path": "/b"}),
+            "query",
+        ),
+        (
             json!({"url": "https://example.com", "method": "CONNECT"}),
             "CONNECT",
         ),
@@ -142,6 +146,38 @@ fn a_secret_that_is_written_out_is_not_repeated() {
     let error =
         Settings::of(&def(json!({"url": "https://example.com", "auth": auth}))).unwrap_err();
     assert!(!format!("{error:?}").contains("ghp_"), "{error:?}");
+}
+
+#[test]
+fn an_address_may_hold_its_path() {
+    let of = |url: &str| {
+        let settings = Settings::of(&def(json!({"url": url})))?;
+        Ok::<_, ToolError>((settings.url.to_string(), settings.path))
+    };
+    let (text, id) = (
+        |t: &str| Piece::Text(t.to_owned()),
+        Piece::Argument("id".to_owned()),
+    );
+    let whole = of("https://a.example/v1/pets/{id}?x=1").unwrap();
+    assert_eq!(
+        whole,
+        (
+            "https://a.example/".to_owned(),
+            vec![text("/v1/pets/"), id, text("?x=1")]
+        )
+    );
+    assert_eq!(
+        of("https://a.example/v1").unwrap(),
+        ("https://a.example/v1".to_owned(), vec![text("")])
+    );
+    for bad in [
+        "https://{id}/v1",
+        "https://{id}.a.example/{id}",
+        "https://a.example/{id}/../x",
+        "{id}/x",
+    ] {
+        assert!(of(bad).is_err(), "{bad}");
+    }
 }
 
 #[test]

@@ -21,7 +21,8 @@ impl Session {
     ) -> Result<(), String> {
         let transport = Verbatim(AsyncRwTransport::new_server(reader, writer));
         let handler = Handler(Arc::new(self));
-        match serve_server_with_ct(handler, transport, closing).await {
+        // What is handed over is cancelled at the end of the conversation.
+        match serve_server_with_ct(handler, transport, closing.child_token()).await {
             Ok(running) => running
                 .waiting()
                 .await

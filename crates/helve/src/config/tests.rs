@@ -48,6 +48,22 @@ fn what_is_unknown_is_refused_with_the_nearest() {
             "`sandbox.require_sandbox`: invalid type: string \"yes\", expected a boolean",
         ),
         (
+            json!({"network": {"alow": []}}),
+            "unknown key `alow`; did you mean `allow`?",
+        ),
+        (
+            json!({"secrets": {"a b": "env:X"}}),
+            "`secrets` has a name that is none; use letters, digits and `_`",
+        ),
+        (
+            json!({"secrets": {"a": {"from": "env:X", "host": []}}}),
+            "`secrets.a` has a key that is none of `from`, `command` and `hosts`",
+        ),
+        (
+            json!({"secrets": {"a": {"from": "env:X", "hosts": ["https://a.example/"]}}}),
+            "`secrets.a` has a host that is none; write `api.example.com` or `127.0.0.1:8080`",
+        ),
+        (
             json!({"approvals": {"webhook": "ftp://x"}}),
             "`approvals.webhook` must be an address that begins with http:// or https://",
         ),
@@ -109,6 +125,76 @@ fn what_was_there_before_is_kept_for_so_long() {
     let said = keeping(&json!({"changes": {"keep": "12h", "quota": "100B"}}));
     assert_eq!(said.age, Some(Duration::from_secs(12 * 3600)));
     assert_eq!(said.bytes, Some(90));
+}
+
+#[test]
+fn where_secrets_come_from() {
+    let one = |value: Value| {
+        read(&json!({"secrets": {"a": value}})).map(|c| c.secrets.read().unwrap()["a"].clone())
+    };
+    let env = Source::Env("X_1".to_owned());
+    assert_eq!(
+        one(json!("env:X_1")).unwrap(),
+        Secret {
+            source: env.clone(),
+            hosts: None
+        }
+    );
+    let hosts = Some(vec!["a.example".to_owned()]);
+    let table = json!({"from": "env:X_1", "hosts": ["a.example"]});
+    assert_eq!(one(table).unwrap(), Secret { source: env, hosts });
+    let file = one(json!("file:/run/secrets/a:b")).unwrap().source;
+    assert_eq!(file, Source::File("/run/secrets/a:b".to_owned()));
+    let command = one(json!({"command": ["pass", "a b"]})).unwrap().source;
+    assert_eq!(
+        command,
+        Source::Command(vec!["pass".to_owned(), "a b".to_owned()])
+    );
+    // A secret that is written out is refused, and not repeated.
+    for bad in [
+        json!("ghp_s3cr3t"),
+        json!("Bearer: s3cr3t"),
+        json!("env:"),
+        json!("env:s3cr3t value"),
+        json!(3),
+        json!({"from": "s3cr3t"}),
+        json!({"hosts": ["a.example"]}),
+        json!({"from": "env:X", "command": ["x"]}),
+        json!({"command": []}),
+        json!({"command": "pass s3cr3t"}),
+    ] {
+        let problem = one(bad.clone()).unwrap_err();
+        assert!(problem.starts_with("`secrets.a` must"), "{bad}: {problem}");
+        assert!(!problem.contains("s3cr3t"), "{problem}");
+    }
+}
+
+#[test]
+fn what_may_be_reached() {
+    assert_eq!(
+        problem(
+            &json!({"network": {"allow": ["127.0.0.1:8080", "10.0.0.0/8", "internal.example"]}})
+        ),
+        ""
+    );
+    let said = problem(&json!({"network": {"allow": ["*"]}}));
+    assert!(
+        said.starts_with("`network.allow`: `*` is no grant"),
+        "{said}"
+    );
+}
+
+/// What the user says of a secret holds as a whole: a workspace cannot widen it.
+#[test]
+fn a_workspace_does_not_widen_what_the_user_keeps() {
+    let mut all = Secrets::default();
+    let users = json!({"key": {"from": "env:KEY", "hosts": ["api.example.com"]}});
+    let workspaces = json!({"key": {"hosts": ["evil.example"]}, "own": "env:OWN"});
+    for file in [users.clone(), workspaces] {
+        let file: Secrets = serde_json::from_value(file).unwrap();
+        all.add(file);
+    }
+    assert_eq!(json!(all.0), json!({"key": users["key"], "own": "env:OWN"}));
 }
 
 #[test]

@@ -35,7 +35,7 @@ fn all_is_well() {
             &[
                 "ok    record         whole: ",
                 "ok    tools          6 tools",
-                "note  executors      host; not in this build: script, docker",
+                "note  executors      host, http; not in this build: script, docker",
                 "all is well",
             ],
         );

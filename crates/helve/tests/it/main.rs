@@ -20,6 +20,7 @@ mod hub_policy;
 mod hub_runs;
 mod hub_tokens;
 mod hub_tools;
+mod import;
 mod run;
 mod server;
 mod tidy;

@@ -61,6 +61,7 @@ const EDGES: &[(&str, &[&str])] = &[
         &[
             "helve-core",
             "helve-exec",
+            "helve-http",
             "helve-kernel",
             "helve-mcp",
             "helve-server",
@@ -73,6 +74,7 @@ const EDGES: &[(&str, &[&str])] = &[
         "helve-exec",
         &["helve-core", "helve-kernel", "helve-sandbox"],
     ),
+    ("helve-http", &["helve-core", "helve-kernel"]),
     (
         "helve-kernel",
         &["helve-changes", "helve-core", "helve-macros"],
@@ -133,6 +135,16 @@ const BANNED: &[(&str, &[&str])] = &[
             "Instant::now",
             "println!",
             "tokio",
+        ],
+    ),
+    (
+        "helve-http",
+        &[
+            "std::process",
+            "std::env",
+            "policy::",
+            "rusqlite",
+            "println!",
         ],
     ),
     (

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 /// Forms that no ending explains. Sorted by the first.
-const IRREGULAR: &[(&str, &str)] = &[
+pub(super) const IRREGULAR: &[(&str, &str)] = &[
     ("analyses", "analyz"),
     ("analysis", "analyz"),
     ("analytic", "analyz"),
@@ -57,6 +57,7 @@ const IRREGULAR: &[(&str, &str)] = &[
     ("teeth", "tooth"),
     ("thought", "think"),
     ("vertices", "vertex"),
+    ("weather", "weather"),
     ("weekly", "week"),
     ("wives", "wif"),
     ("women", "woman"),
@@ -190,7 +191,7 @@ fn spelling(word: &str) -> Cow<'_, str> {
         return Cow::Owned(format!("{s}yz"));
     }
     if word.len() > 5
-        && let Some(s) = word.strip_suffix("our").filter(|s| s.len() > 3)
+        && let Some(s) = word.strip_suffix("our").filter(|s| s.len() >= 3)
     {
         return Cow::Owned(format!("{s}or"));
     }

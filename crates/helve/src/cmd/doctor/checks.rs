@@ -7,15 +7,17 @@ use std::path::Path;
 use helve_core::def::ExecutorKind;
 use helve_core::lint::Severity;
 use helve_exec::HostExecutor;
-use helve_kernel::{At, Executor as _, Store as _, StoreError};
+use helve_http::HttpExecutor;
+use helve_kernel::{At, Executor, Store as _, StoreError};
 use helve_store::SqliteStore;
 
 use super::{Check, Status, sandbox};
 use crate::client::{Client, Target};
 use crate::cmd::{audit, policy};
-use crate::config::Config;
+use crate::config::{Config, Source};
 use crate::exit::Failure;
 use crate::load::{self, Reading};
+use crate::secrets::Configured;
 use crate::state::State;
 use crate::{out, when, workspace};
 
@@ -49,6 +51,7 @@ pub(super) async fn all(target: &Target) -> Vec<Check> {
                 .todo("make the folder, or take it out of `helve.toml`")
         }));
         checks.extend(tools(&root, config).await);
+        checks.extend(secrets(&root, config).await);
     }
     checks.push(executors());
     checks.push(disk(&root));
@@ -294,6 +297,7 @@ async fn tools(root: &Path, config: &Config) -> Vec<Check> {
         Err(failure) => return vec![failed("tools", &failure)],
     };
     let host = HostExecutor::new(root.to_owned());
+    let http = HttpExecutor::new(config.network.guard());
     let mut checks = Vec::new();
     let (mut sound, mut unable) = (0, Vec::new());
     for document in &documents {
@@ -308,18 +312,25 @@ async fn tools(root: &Path, config: &Config) -> Vec<Check> {
             continue;
         }
         for tool in &document.tools {
-            match tool.def.executor.as_ref().map(|e| e.kind) {
-                Some(ExecutorKind::Host) => match host.inspect(&tool.def).await {
-                    Ok(_) => sound += 1,
-                    Err(e) => {
-                        let text = format!("`{file}`: {}", e.message);
-                        let check = Check::new("tools", Status::Fail, out::visible(&text));
-                        checks.push(match e.hint {
-                            Some(hint) => check.todo(out::visible(&hint)),
-                            None => check,
-                        });
+            let kind = tool.def.executor.as_ref().map(|e| e.kind);
+            let executor: &dyn Executor = match kind {
+                Some(ExecutorKind::Http) => &http,
+                _ => &host,
+            };
+            match kind {
+                Some(ExecutorKind::Host | ExecutorKind::Http) => {
+                    match executor.inspect(&tool.def).await {
+                        Ok(_) => sound += 1,
+                        Err(e) => {
+                            let text = format!("`{file}`: {}", e.message);
+                            let check = Check::new("tools", Status::Fail, out::visible(&text));
+                            checks.push(match e.hint {
+                                Some(hint) => check.todo(out::visible(&hint)),
+                                None => check,
+                            });
+                        }
                     }
-                },
+                }
                 kind => {
                     let kind = kind.map_or("none", ExecutorKind::as_str);
                     unable.push(format!("`{}` ({kind})", tool.def.name));
@@ -335,8 +346,38 @@ async fn tools(root: &Path, config: &Config) -> Vec<Check> {
         let text = format!("can be seen, but not called: {}", unable.join(", "));
         checks.push(
             Check::new("tools", Status::Warn, out::visible(&text))
-                .todo("this build runs the executor `host` only"),
+                .todo("this build runs the executors `host` and `http`"),
         );
+    }
+    checks
+}
+
+/// Secrets that cannot be had, or that could go anywhere. Programs are not run for it.
+async fn secrets(root: &Path, config: &Config) -> Vec<Check> {
+    let Ok(secrets) = config.secrets.read() else {
+        return Vec::new();
+    };
+    let configured = Configured::new(root, secrets.clone());
+    let mut checks = Vec::new();
+    for (name, secret) in &secrets {
+        if matches!(secret.source, Source::Command(_)) {
+            continue;
+        }
+        if let Err(problem) = configured.value(&secret.source).await {
+            let text = format!("`{name}` cannot be read: {problem}");
+            checks.push(
+                Check::new("secrets", Status::Warn, out::visible(&text)).todo(
+                    "set it, or take it out of `[secrets]`; tools that need it fail until then",
+                ),
+            );
+        }
+    }
+    let open = secrets.iter().filter(|(_, s)| s.hosts.is_none());
+    let open: Vec<String> = open.map(|(name, _)| format!("`{name}`")).collect();
+    if !open.is_empty() {
+        let text = format!("may be sent to any host: {}", open.join(", "));
+        let todo = "name its hosts: `{ from = \"env:NAME\", hosts = [\"api.example.com\"] }`";
+        checks.push(Check::new("secrets", Status::Note, text).todo(todo));
     }
     checks
 }
@@ -347,10 +388,9 @@ fn executors() -> Check {
         ExecutorKind::Docker,
         ExecutorKind::K8sJob,
         ExecutorKind::Mcp,
-        ExecutorKind::Http,
     ];
     let others: Vec<&str> = all.iter().map(|k| k.as_str()).collect();
-    let text = format!("host; not in this build: {}", others.join(", "));
+    let text = format!("host, http; not in this build: {}", others.join(", "));
     Check::new("executors", Status::Note, text)
 }
 
