@@ -111,7 +111,7 @@ impl Open {
         checkpoints.hold_against(&*store).await?;
         let policy = config.policy().map_err(Failure::input)?;
         let host = HostExecutor::new(root.to_owned()).require_sandbox(require_sandbox);
-        let (upstreams, told) = upstreams::open(root, &state, &config)?;
+        let (upstreams, told) = upstreams::open(root, &state, &config).await?;
         let mut builder = Kernel::builder()
             .store(store.clone())
             .policy(policy)

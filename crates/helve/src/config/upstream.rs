@@ -65,7 +65,7 @@ pub(crate) struct ToolTable {
 pub(crate) struct OAuthTable {
     /// The client's id there, where it was registered by hand.
     pub client_id: Option<String>,
-    /// Where its secret is: `env:NAME` or `file:PATH`.
+    /// The name of its secret, as in `secrets`.
     pub client_secret: Option<String>,
     /// What to ask for.
     pub scopes: Vec<String>,
@@ -134,21 +134,11 @@ impl ServerTable {
                 return wrong(&format!("tools.{tool}.name"), text, "`group_action`");
             }
         }
-        let secret = self.oauth.as_ref().and_then(|o| o.client_secret.as_ref());
-        let named = |s: &&String| !s.starts_with("env:") && !s.starts_with("file:");
-        secret.filter(named).map(|_| {
-            format!("`mcp.servers.{name}.oauth.client_secret` says where the secret is, like `env:NAME` or `file:PATH`; it does not hold it")
-        })
+        None
     }
 
-    /// Puts what it says over what holds otherwise. `secret` finds what stands behind a
-    /// name; what it does not find is told.
-    pub(crate) fn apply(
-        &self,
-        rules: &mut Rules,
-        secret: &dyn Fn(&str) -> Option<String>,
-    ) -> Vec<String> {
-        let mut told = Vec::new();
+    /// Puts what it says over what holds otherwise; secrets come from elsewhere.
+    pub(crate) fn apply(&self, rules: &mut Rules) {
         // Checked when it was read.
         let time = |text: &Option<String>| text.as_deref().and_then(duration);
         rules.risk = self.risk.map_or(rules.risk, Risk::from);
@@ -166,16 +156,9 @@ impl ServerTable {
             _ => NewTools::Accept,
         };
         if let Some(table) = &self.oauth {
-            let client_secret = table.client_secret.as_deref().and_then(|name| {
-                let found = secret(name);
-                if found.is_none() {
-                    told.push(format!("the secret `{name}` is not there"));
-                }
-                found
-            });
             rules.oauth = Some(OAuth {
                 client_id: table.client_id.clone(),
-                client_secret,
+                client_secret: None,
                 scopes: table.scopes.clone(),
                 client_credentials: table.client_credentials,
             });
@@ -196,6 +179,5 @@ impl ServerTable {
             };
             rules.tools.insert(tool.clone(), own);
         }
-        told
     }
 }

@@ -14,29 +14,28 @@ use serde_json::{Value, json};
 use crate::config::Config;
 use crate::env;
 use crate::exit::Failure;
+use crate::secrets::Configured;
 use crate::state::State;
 
 /// The file with the servers of a workspace.
 pub(crate) const FILE: &str = ".mcp.json";
 
 /// Reads the file of a workspace, and knows its servers. What could not be used is told.
-pub(super) fn open(
+pub(super) async fn open(
     root: &Path,
     state: &State,
     config: &Config,
 ) -> Result<(Upstreams, Vec<String>), Failure> {
-    let (servers, told) = read(root, config);
+    let (servers, told) = read(root, config).await;
     let folder = state.path().join("mcp");
     let opened = Upstreams::open(servers, &folder);
-    let opened = opened.map_err(|e| {
-        Failure::output(e)
-            .hint("it says which definitions wait; mend it, or move it away and look at all anew")
-    })?;
+    let hint = "it says which definitions wait; mend it, or move it away and look at all anew";
+    let opened = opened.map_err(|e| Failure::output(e).hint(hint))?;
     Ok((opened, told))
 }
 
 /// The servers of a workspace, with what the configuration says about them.
-fn read(root: &Path, config: &Config) -> (Vec<Upstream>, Vec<String>) {
+async fn read(root: &Path, config: &Config) -> (Vec<Upstream>, Vec<String>) {
     let file = match std::fs::read_to_string(root.join(FILE)) {
         Ok(text) => McpJson::read(&text, &env::named, &env::for_servers()),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => McpJson::default(),
@@ -54,12 +53,16 @@ fn read(root: &Path, config: &Config) -> (Vec<Upstream>, Vec<String>) {
                 None => root.to_owned(),
             });
         }
-        if let Some(table) = config.mcp.servers.get(&server.name) {
-            let missing = table.apply(&mut server.rules, &|name| secret(root, name));
-            let named = missing
-                .into_iter()
-                .map(|m| format!("`{}`: {m}", server.name));
-            told.extend(named);
+        let Some(table) = config.mcp.servers.get(&server.name) else {
+            continue;
+        };
+        table.apply(&mut server.rules);
+        let named = table.oauth.as_ref().and_then(|o| o.client_secret.as_ref());
+        if let (Some(name), Some(oauth)) = (named, &mut server.rules.oauth) {
+            match secret(root, config, name).await {
+                Ok(value) => oauth.client_secret = Some(value),
+                Err(why) => told.push(format!("`{}`: the secret `{name}`: {why}", server.name)),
+            }
         }
     }
     let unknown =
@@ -71,15 +74,12 @@ fn read(root: &Path, config: &Config) -> (Vec<Upstream>, Vec<String>) {
     (servers, told)
 }
 
-/// What stands behind the name of a secret.
-fn secret(root: &Path, name: &str) -> Option<String> {
-    let text = match name.split_once(':')? {
-        ("env", name) => env::named(name)?,
-        ("file", path) => std::fs::read_to_string(root.join(path)).ok()?,
-        _ => return None,
-    };
-    let text = text.trim_end_matches(['\r', '\n']);
-    (!text.is_empty()).then(|| text.to_owned())
+/// The value of a secret that the configuration names.
+async fn secret(root: &Path, config: &Config, name: &str) -> Result<String, String> {
+    let all = config.secrets.read()?;
+    let secret = all.get(name).ok_or("`[secrets]` has none of that name")?;
+    let source = secret.source.clone();
+    Configured::new(root, all).value(&source).await
 }
 
 /// The gateway as the front doors see it.
@@ -145,7 +145,7 @@ impl Gateway for Gate {
     async fn reload(&self) -> Result<Vec<String>, ToolError> {
         let config =
             Config::load(&self.root).map_err(|f| ToolError::validation(f.error.to_string()))?;
-        let (servers, mut told) = read(&self.root, &config);
+        let (servers, mut told) = read(&self.root, &config).await;
         told.extend(self.upstreams.reload(servers).await);
         Ok(told)
     }
