@@ -6,6 +6,18 @@
 
 mod json;
 mod lines;
+/// The lines of two texts that differ, with some around them: `-`, `+` or a blank, and the
+/// line with its end.
+pub fn of_texts(before: &str, after: &str, context: u32) -> Vec<(char, String)> {
+    let hunks = lines::hunks(before.as_bytes(), after.as_bytes(), context);
+    let all = hunks.into_iter().flat_map(|hunk| hunk.lines);
+    all.map(|(sign, line)| {
+        let line = String::from_utf8_lossy(&line).into_owned();
+        (char::from(sign.byte()), line)
+    })
+    .collect()
+}
+
 #[cfg(test)]
 mod tests;
 

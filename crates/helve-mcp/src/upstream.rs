@@ -151,6 +151,17 @@ pub enum State {
     },
 }
 
+/// How a login that was begun stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LoginState {
+    /// Somebody has still to open the address.
+    Waiting,
+    /// Somebody has logged in.
+    Done,
+    /// It did not work; why.
+    Failed(String),
+}
+
 /// A server, for people and for front doors.
 #[derive(Debug, Clone)]
 pub struct Status {
@@ -180,8 +191,10 @@ pub struct Status {
     pub problems: Vec<String>,
     /// The last of what it wrote to its standard error.
     pub tail: String,
-    /// Somebody has logged in.
+    /// There is a login to show to it.
     pub logged_in: bool,
+    /// How the last login stands.
+    pub login: Option<LoginState>,
 }
 
 /// A definition that waits for somebody to look at it.
@@ -496,6 +509,7 @@ impl Upstreams {
             problems: self.0.looked(name).problems,
             tail: server.tail.text(),
             logged_in: server.login.as_ref().is_some_and(|l| l.is_there()),
+            login: server.login_state(),
         }
     }
 
@@ -736,13 +750,18 @@ impl Upstreams {
         let begun = login.begin().await.map_err(UpstreamError::Login)?;
         let url = begun.url.clone();
         let closing = self.0.closing.clone();
+        server.set_login_state(LoginState::Waiting);
         self.0.tasks.spawn(async move {
-            tokio::select! {
-                () = closing.cancelled() => {}
-                done = begun.finish() => match done {
-                    Ok(()) => server.forgive(),
-                    Err(why) => server.tail.note(&format!("the login did not work: {why}")),
-                },
+            let done = tokio::select! {
+                () = closing.cancelled() => return,
+                done = begun.finish() => done,
+            };
+            match done {
+                Ok(()) => {
+                    server.forgive();
+                    server.set_login_state(LoginState::Done);
+                }
+                Err(why) => server.set_login_state(LoginState::Failed(why)),
             }
         });
         Ok(url)

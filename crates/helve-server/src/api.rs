@@ -8,6 +8,7 @@ pub(crate) mod meta;
 pub(crate) mod runs;
 pub(crate) mod tokens;
 pub(crate) mod tools;
+pub(crate) mod upstreams;
 
 use axum::http::StatusCode;
 use axum::response::Response;

@@ -8,6 +8,7 @@
 //! Nothing here holds SQL or decides policy.
 
 mod api;
+mod gateway;
 mod guard;
 mod identity;
 mod input;
@@ -22,7 +23,7 @@ mod schemas;
 mod stream;
 mod view;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use axum::Router;
@@ -32,6 +33,7 @@ use tokio_util::sync::CancellationToken;
 use metrics::Metrics;
 use rate::Rates;
 
+pub use gateway::Gateway;
 pub use identity::{Identity, IdentitySettings};
 pub use openapi::document as openapi_document;
 
@@ -81,6 +83,7 @@ struct Inner {
     rates: Rates,
     strangers: Rates,
     closing: CancellationToken,
+    gateway: OnceLock<Arc<dyn Gateway>>,
 }
 
 impl Hub {
@@ -95,7 +98,19 @@ impl Hub {
             rates,
             strangers,
             closing: CancellationToken::new(),
+            gateway: OnceLock::new(),
         }))
+    }
+
+    /// The same, with MCP servers behind it.
+    #[must_use]
+    pub fn with_gateway(self, gateway: Arc<dyn Gateway>) -> Self {
+        let _ = self.0.gateway.set(gateway);
+        self
+    }
+
+    pub(crate) fn gateway(&self) -> Option<&Arc<dyn Gateway>> {
+        self.0.gateway.get()
     }
 
     /// The kernel.

@@ -9,7 +9,7 @@ use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{MethodRouter, delete, get, patch, post, put};
 use helve_kernel::Permission;
 
-use crate::api::{approvals, audit, catalog, changes, meta, runs, tokens, tools};
+use crate::api::{approvals, audit, catalog, changes, meta, runs, tokens, tools, upstreams};
 use crate::problem::{Problem, crashed, shown};
 use crate::{Hub, guard};
 
@@ -185,6 +185,21 @@ routes! {
         None => &[(200, "Policy")], &[400], catalog::policy;
     post "/policy/explain" explain_policy Needs(ToolRead), "Which rule would decide a call, and why. Nothing runs."
         [] Some("Explain") => &[(200, "Explanation")], &[400, 404, 413, 415, 422], catalog::explain;
+    get "/upstreams" list_upstreams Needs(ToolRead), "The MCP servers behind the hub, and how they stand."
+        [] None => &[(200, "Upstreams")], &[], upstreams::list;
+    post "/upstreams" reload_upstreams Needs(ToolRegister), "Reads again which MCP servers there are."
+        [] None => &[(200, "Reloaded")], &[404, 422], upstreams::reload;
+    get "/upstreams/{id}" get_upstream Needs(ToolRead), "An MCP server behind the hub."
+        [] None => &[(200, "Upstream")], &[404], upstreams::show;
+    post "/upstreams/{id}/test" test_upstream Needs(ToolRegister), "Starts a server if need be, looks at its tools, and says how long it takes to answer."
+        [] None => &[(200, "UpstreamTest")], &[404, 503], upstreams::test;
+    post "/upstreams/{id}/login" login_upstream Needs(ToolRegister), "Begins to log in to a server: the address that somebody must open."
+        [] None => &[(200, "LoginBegun")], &[404, 503], upstreams::login;
+    get "/quarantine" list_quarantine Needs(ToolRegister), "Definitions of MCP servers that are not what they were, or hide something: not used until somebody has looked."
+        [parameter("server", "Text", "Only those of this server.")]
+        None => &[(200, "Quarantine")], &[404], upstreams::waiting;
+    post "/quarantine/accept" accept_definitions Needs(ToolRegister), "Takes over what waits, of one tool or of all of a server. For people."
+        [] Some("Accept") => &[(200, "Accepted")], &[400, 404, 409, 413, 415, 422, 503], upstreams::accept;
     get "/metrics" get_metrics Needs(RunRead), "Counters for Prometheus."
         [] None => &[(200, "Metrics")], &[503], meta::metrics;
     get "/.well-known/oauth-protected-resource" protected_resource Open, "Where a client gets a token for this hub, where an identity provider is configured."
@@ -202,7 +217,11 @@ routes! {
 pub(crate) fn router(hub: &Hub, doors: Router) -> Router {
     // Whatever the host, whoever asks is known before they come to another door.
     let admit = from_fn_with_state(hub.clone(), guard::door);
-    let mut router: Router<Hub> = doors.route_layer(admit).with_state(());
+    let doors = match doors.has_routes() {
+        true => doors.route_layer(admit),
+        false => doors,
+    };
+    let mut router: Router<Hub> = doors.with_state(());
     for route in ROUTES {
         let check = from_fn_with_state((hub.clone(), route), guard::route);
         let count = from_fn_with_state((hub.clone(), route), crate::metrics::count);

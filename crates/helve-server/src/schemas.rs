@@ -1,6 +1,7 @@
 //! The shapes of requests and answers, as JSON Schema.
 
 mod changes;
+mod upstreams;
 
 use helve_core::dialect::DIALECTS;
 use helve_kernel::{ApprovalState, Permission, RunState};
@@ -118,7 +119,10 @@ fn any_object() -> Value {
 /// All schemas, by name.
 pub(crate) fn all() -> Map<String, Value> {
     let mut all = Map::new();
-    let bodies = bodies().into_iter().chain(changes::bodies());
+    let bodies = bodies()
+        .into_iter()
+        .chain(changes::bodies())
+        .chain(upstreams::bodies());
     for (name, schema) in simple().into_iter().chain(bodies).chain(answers()) {
         all.insert(name.to_owned(), schema);
     }
@@ -287,6 +291,7 @@ fn answers() -> Vec<(&'static str, Value)> {
     let mut all = registry();
     all.extend(runs());
     all.extend(changes::answers());
+    all.extend(upstreams::answers());
     all.extend(governance());
     all
 }

@@ -7,6 +7,7 @@ mod changes;
 mod identity;
 mod mcp;
 mod network;
+mod upstream;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

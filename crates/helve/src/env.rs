@@ -1,5 +1,6 @@
 //! Every environment variable that Helve reads, in one place.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// A variable: its name, and what it does.
@@ -77,6 +78,45 @@ pub(crate) fn log() -> Option<String> {
 )]
 pub(crate) fn secret(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|v| !v.is_empty())
+}
+
+/// What servers of `.mcp.json` get of the environment, beside what is configured for them.
+/// Nothing of ours is in it, and nothing that looks like a secret.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the place where it is read"
+)]
+pub(crate) fn for_servers() -> BTreeMap<String, String> {
+    const BASE: [&str; 14] = [
+        "PATH",
+        "HOME",
+        "USER",
+        "LOGNAME",
+        "SHELL",
+        "TERM",
+        "LANG",
+        "LC_ALL",
+        "LC_CTYPE",
+        "TZ",
+        "TMPDIR",
+        "XDG_CACHE_HOME",
+        "XDG_CONFIG_HOME",
+        "XDG_DATA_HOME",
+    ];
+    let found = |name: &str| Some((name.to_owned(), std::env::var(name).ok()?));
+    BASE.into_iter().filter_map(found).collect()
+}
+
+/// What `${NAME}` in `.mcp.json` stands for. What is ours is not for others.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the place where it is read"
+)]
+pub(crate) fn named(name: &str) -> Option<String> {
+    match name.starts_with("HELVE_") {
+        true => None,
+        false => std::env::var(name).ok(),
+    }
 }
 
 /// The folder of the user's own configuration.

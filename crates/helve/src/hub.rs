@@ -42,6 +42,7 @@ pub(crate) use checkpoint::{
 };
 pub(crate) use door::connect;
 pub(crate) use tools::Synced;
+pub(crate) use upstreams::FILE as MCP_FILE;
 
 /// The token file of the person at the terminal, and of the first agent.
 pub(crate) const TERMINAL: &str = "terminal";
@@ -111,7 +112,7 @@ impl Open {
         checkpoints.hold_against(&*store).await?;
         let policy = config.policy().map_err(Failure::input)?;
         let host = HostExecutor::new(root.to_owned()).require_sandbox(require_sandbox);
-        let (upstreams, told) = upstreams::open(root, &state, &config)?;
+        let (upstreams, told) = upstreams::open(root, &state, &config).await?;
         let mut builder = Kernel::builder()
             .store(store.clone())
             .policy(policy)
@@ -155,6 +156,7 @@ impl Open {
             identity,
             ..default
         };
+        let gate = Arc::new(upstreams::Gate::new(upstreams.clone(), root));
         let front = Front::new(
             kernel.clone(),
             Some(upstreams.clone()),
@@ -164,7 +166,7 @@ impl Open {
             front,
             upstreams,
             body_limit: settings.body_limit,
-            hub: Hub::new(kernel, settings),
+            hub: Hub::new(kernel, settings).with_gateway(gate),
             state,
             config,
             root: root.to_owned(),
@@ -205,6 +207,7 @@ impl Open {
             self.closing.clone(),
         );
         self.tasks.spawn(collect);
+        self.upstreams.wake();
         let (front, closing) = (self.front.clone(), self.closing.clone());
         self.tasks.spawn(async move { front.watch(closing).await });
         if let Err(failure) = self.listen() {

@@ -24,7 +24,7 @@ use super::lists::Lists;
 use super::oauth::Login;
 use super::peer::Peer;
 use super::settings::{Reach, Upstream};
-use super::{Event, State};
+use super::{Event, LoginState, State};
 
 /// How long to wait after a failed start: twice as long each time, up to the second.
 const FIRST: Duration = Duration::from_secs(1);
@@ -64,6 +64,7 @@ pub(crate) struct Server {
     pub(crate) settings: Upstream,
     pub(crate) tail: Tail,
     pub(crate) login: Option<Arc<Login>>,
+    logging_in: Mutex<Option<LoginState>>,
     pub(crate) room: Semaphore,
     pub(crate) lists: Lists,
     live: RwLock<HashMap<Key, Arc<Peer>>>,
@@ -106,6 +107,7 @@ impl Server {
             settings,
             tail: Tail::default(),
             login,
+            logging_in: Mutex::default(),
             lists: Lists::default(),
             live: RwLock::default(),
             starting: tokio::sync::Mutex::default(),
@@ -264,6 +266,22 @@ impl Server {
                 now.again = Some(Instant::now() + jittered(pause.min(LONGEST)));
             }
         }
+    }
+
+    /// How the last login stands.
+    pub(crate) fn login_state(&self) -> Option<LoginState> {
+        let state = self
+            .logging_in
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        state.clone()
+    }
+
+    pub(crate) fn set_login_state(&self, now: LoginState) {
+        *self
+            .logging_in
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some(now);
     }
 
     /// Lets it be tried at once: somebody asked for it, or has logged in.

@@ -3,6 +3,7 @@
 mod calls;
 mod hostile;
 mod life;
+mod logins;
 mod pins;
 mod support;
 mod talk;

@@ -1,9 +1,20 @@
-//! `helve mcp`: the hub as an MCP server on standard input and output.
+//! `helve mcp`: the hub as an MCP server on standard input and output, and the MCP servers
+//! behind it.
+
+pub(crate) mod accept;
+pub(crate) mod add;
+pub(crate) mod diff;
+mod file;
+pub(crate) mod list;
+pub(crate) mod login;
+pub(crate) mod remove;
+pub(crate) mod test;
 
 use std::time::Duration;
 
 use axum::serve::ListenerExt as _;
-use clap::Args;
+use clap::{Args, Subcommand};
+use serde_json::json;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpListener;
 use tokio::time::Instant;
@@ -21,8 +32,13 @@ use crate::{out, workspace};
 /// for can be approved in the client itself where that can ask, or with `helve approve`
 /// from another terminal. If a hub runs here already (`helve up`, or another client's
 /// `helve mcp`), this one joins it.
+///
+/// With a command, it is about the servers of `.mcp.json`, whose tools are tools of the hub.
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct McpArgs {
+    #[command(subcommand)]
+    what: Option<What>,
     /// Show the virtual server of that name (`mcp.views`).
     #[arg(long, value_name = "NAME")]
     view: Option<String>,
@@ -37,11 +53,44 @@ pub(crate) struct McpArgs {
     require_sandbox: bool,
 }
 
+#[derive(Debug, Subcommand)]
+enum What {
+    Add(add::AddArgs),
+    List(list::ListArgs),
+    Remove(remove::RemoveArgs),
+    Test(test::TestArgs),
+    Diff(diff::DiffArgs),
+    Accept(accept::AcceptArgs),
+    Login(login::LoginArgs),
+}
+
+/// Has the hub read `.mcp.json` again. What it could not use is told.
+async fn reload(client: &Client) -> Result<(), Failure> {
+    let answer = client.post("/upstreams", &json!({})).await?;
+    for problem in answer["problems"].as_array().into_iter().flatten() {
+        out::warn(&out::visible(problem.as_str().unwrap_or_default()));
+    }
+    Ok(())
+}
+
 /// How long to try to join or open the hub, and how often.
 const PATIENCE: Duration = Duration::from_secs(15);
 const PAUSE: Duration = Duration::from_millis(50);
 
 pub(crate) async fn run(args: &McpArgs) -> Done {
+    match &args.what {
+        None => open_or_join(args).await,
+        Some(What::Add(args)) => add::run(args).await,
+        Some(What::List(args)) => list::run(args).await,
+        Some(What::Remove(args)) => remove::run(args).await,
+        Some(What::Test(args)) => test::run(args).await,
+        Some(What::Diff(args)) => diff::run(args).await,
+        Some(What::Accept(args)) => accept::run(args).await,
+        Some(What::Login(args)) => login::run(args).await,
+    }
+}
+
+async fn open_or_join(args: &McpArgs) -> Done {
     let root = workspace::root();
     let state = State::of(&root);
     let begun = Instant::now();

@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::duration;
+use super::upstream::ServerTable;
 
 /// What MCP clients see.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
@@ -37,6 +38,8 @@ pub(crate) struct Mcp {
     pub elicit: Option<bool>,
     /// Virtual servers: `/mcp/<name>` shows only these tools.
     pub views: BTreeMap<String, ViewTable>,
+    /// What holds for the servers of `.mcp.json`, by their names.
+    pub servers: BTreeMap<String, ServerTable>,
 }
 
 /// A virtual server. What it does not say is as for all.
@@ -105,6 +108,10 @@ impl Mcp {
             return Some(format!(
                 "`mcp.wait` cannot be `{text}`; write it like `50s` or `10m`"
             ));
+        }
+        let wrong = self.servers.iter().find_map(|(name, s)| s.problem(name));
+        if wrong.is_some() {
+            return wrong;
         }
         let bad = |name: &&String| {
             let allowed = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';

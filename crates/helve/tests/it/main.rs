@@ -18,6 +18,7 @@ mod hub_doctor;
 mod hub_errors;
 mod hub_policy;
 mod hub_runs;
+mod hub_servers;
 mod hub_tokens;
 mod hub_tools;
 mod import;
