@@ -109,7 +109,11 @@ impl Server {
             lists: Lists::default(),
             live: RwLock::default(),
             starting: tokio::sync::Mutex::default(),
-            now: Mutex::new(Now { face, without, ..Now::default() }),
+            now: Mutex::new(Now {
+                face,
+                without,
+                ..Now::default()
+            }),
             levels: Mutex::default(),
             events,
             closing,

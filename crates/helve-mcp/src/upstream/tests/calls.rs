@@ -173,7 +173,10 @@ async fn every_era_is_spoken_with() {
         }
         let begun = std::time::Instant::now();
         hub.close().await;
-        assert!(begun.elapsed() < std::time::Duration::from_secs(5), "{era}: nothing is left to wait for");
+        assert!(
+            begun.elapsed() < std::time::Duration::from_secs(5),
+            "{era}: nothing is left to wait for"
+        );
     }
 }
 

@@ -33,7 +33,9 @@ struct Web {
 impl Web {
     fn methods(&self) -> Vec<String> {
         let seen = self.seen.lock().unwrap();
-        seen.iter().map(|(method, _, body)| format!("{method} {}", body["method"].as_str().unwrap_or("-"))).collect()
+        seen.iter()
+            .map(|(method, _, body)| format!("{method} {}", body["method"].as_str().unwrap_or("-")))
+            .collect()
     }
 }
 
@@ -43,7 +45,11 @@ async fn web(
     tools: Value,
     answering: impl Fn(&Web, &Method, &HeaderMap, &Value) -> Response + Send + Sync + 'static,
 ) -> (Web, Upstream) {
-    let web = Web { answering: Arc::new(answering), seen: Arc::default(), tools: Arc::new(Mutex::new(tools)) };
+    let web = Web {
+        answering: Arc::new(answering),
+        seen: Arc::default(),
+        tools: Arc::new(Mutex::new(tools)),
+    };
     let app = Router::new().fallback(handle).with_state(web.clone());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
@@ -57,12 +63,27 @@ fn upstream(kind: &str, url: String) -> Upstream {
         "sse" => Reach::Sse { url, headers },
         _ => Reach::Http { url, headers },
     };
-    Upstream { name: "w".to_owned(), reach, rules: Rules { risk: Risk::Read, ..Rules::default() } }
+    Upstream {
+        name: "w".to_owned(),
+        reach,
+        rules: Rules {
+            risk: Risk::Read,
+            ..Rules::default()
+        },
+    }
 }
 
-async fn handle(Shared(web): Shared<Web>, method: Method, headers: HeaderMap, body: Bytes) -> Response {
+async fn handle(
+    Shared(web): Shared<Web>,
+    method: Method,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
     let body: Value = serde_json::from_slice(&body).unwrap_or_default();
-    web.seen.lock().unwrap().push((method.to_string(), headers.clone(), body.clone()));
+    web.seen
+        .lock()
+        .unwrap()
+        .push((method.to_string(), headers.clone(), body.clone()));
     (web.answering)(&web, &method, &headers, &body)
 }
 
@@ -74,9 +95,15 @@ fn json_answer(body: &Value, result: &Value) -> Response {
 /// What every good server of the modern era says.
 fn modern(web: &Web, body: &Value) -> Option<Response> {
     match body["method"].as_str()? {
-        "server/discover" => Some(json_answer(body, &json!({"resultType": "complete", "supportedVersions": ["2026-07-28"],
-            "capabilities": {"tools": {}}, "ttlMs": 0, "cacheScope": "public"}))),
-        "tools/list" => Some(json_answer(body, &json!({"resultType": "complete", "tools": *web.tools.lock().unwrap()}))),
+        "server/discover" => Some(json_answer(
+            body,
+            &json!({"resultType": "complete", "supportedVersions": ["2026-07-28"],
+            "capabilities": {"tools": {}}, "ttlMs": 0, "cacheScope": "public"}),
+        )),
+        "tools/list" => Some(json_answer(
+            body,
+            &json!({"resultType": "complete", "tools": *web.tools.lock().unwrap()}),
+        )),
         _ => None,
     }
 }
@@ -89,18 +116,30 @@ fn legacy(web: &Web, method: &Method, body: &Value) -> Option<Response> {
     match body["method"].as_str().unwrap_or_default() {
         "server/discover" => Some(StatusCode::BAD_REQUEST.into_response()),
         "initialize" => {
-            let mut answer = json_answer(body, &json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {}}));
-            answer.headers_mut().insert("mcp-session-id", "sess-1".parse().unwrap());
+            let mut answer = json_answer(
+                body,
+                &json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {}}),
+            );
+            answer
+                .headers_mut()
+                .insert("mcp-session-id", "sess-1".parse().unwrap());
             Some(answer)
         }
-        "tools/list" => Some(json_answer(body, &json!({"tools": *web.tools.lock().unwrap()}))),
-        method if method.starts_with("notifications/") => Some(StatusCode::ACCEPTED.into_response()),
+        "tools/list" => Some(json_answer(
+            body,
+            &json!({"tools": *web.tools.lock().unwrap()}),
+        )),
+        method if method.starts_with("notifications/") => {
+            Some(StatusCode::ACCEPTED.into_response())
+        }
         _ => None,
     }
 }
 
 fn events(texts: Vec<String>) -> Response {
-    let body = Body::from_stream(futures_util::stream::iter(texts.into_iter().map(Ok::<_, Infallible>)));
+    let body = Body::from_stream(futures_util::stream::iter(
+        texts.into_iter().map(Ok::<_, Infallible>),
+    ));
     ([("content-type", "text/event-stream")], body).into_response()
 }
 
@@ -125,9 +164,20 @@ async fn the_modern_era_over_http() {
     .await;
     let hub = Hub::with(server).await;
     let client = Client::modern("a");
-    let answer = hub.call_as(&client, "w_deploy", json!({"region": "eu"})).await;
-    assert_eq!(wire(&answer).to_string(), r#"{"zz":1,"resultType":"complete","content":[],"aa":2}"#);
-    let told: Vec<String> = client.told.lock().unwrap().iter().map(|(m, _)| m.clone()).collect();
+    let answer = hub
+        .call_as(&client, "w_deploy", json!({"region": "eu"}))
+        .await;
+    assert_eq!(
+        wire(&answer).to_string(),
+        r#"{"zz":1,"resultType":"complete","content":[],"aa":2}"#
+    );
+    let told: Vec<String> = client
+        .told
+        .lock()
+        .unwrap()
+        .iter()
+        .map(|(m, _)| m.clone())
+        .collect();
     assert_eq!(told, ["notifications/progress", "notifications/message"]);
     let (_, headers, _) = seen.seen.lock().unwrap().pop().unwrap();
     for (name, value) in [
@@ -145,20 +195,31 @@ async fn the_modern_era_over_http() {
 
 #[tokio::test]
 async fn the_old_era_over_http_with_a_session() {
-    let (seen, server) = web("http", json!([tool("echo")]), |web, method, headers, body| {
-        legacy(web, method, body).unwrap_or_else(|| {
-            assert_eq!(headers["mcp-session-id"], "sess-1");
-            assert_eq!(headers["mcp-protocol-version"], "2025-11-25");
-            json_answer(body, &json!({"content": [{"type": "text", "text": "x"}]}))
-        })
-    })
+    let (seen, server) = web(
+        "http",
+        json!([tool("echo")]),
+        |web, method, headers, body| {
+            legacy(web, method, body).unwrap_or_else(|| {
+                assert_eq!(headers["mcp-session-id"], "sess-1");
+                assert_eq!(headers["mcp-protocol-version"], "2025-11-25");
+                json_answer(body, &json!({"content": [{"type": "text", "text": "x"}]}))
+            })
+        },
+    )
     .await;
     let hub = Hub::with(server).await;
     assert_eq!(hub.call("w_echo", json!({})).await.result, Ok(json!("x")));
     hub.close().await;
     let methods = seen.methods();
-    assert!(methods.contains(&"POST notifications/initialized".to_owned()), "{methods:?}");
-    assert_eq!(methods.last().unwrap(), "DELETE -", "the session is given back: {methods:?}");
+    assert!(
+        methods.contains(&"POST notifications/initialized".to_owned()),
+        "{methods:?}"
+    );
+    assert_eq!(
+        methods.last().unwrap(),
+        "DELETE -",
+        "the session is given back: {methods:?}"
+    );
 }
 
 /// A server that was started again knows nothing of the session: the call goes out on a new one.
@@ -166,17 +227,31 @@ async fn the_old_era_over_http_with_a_session() {
 async fn a_forgotten_session_is_begun_anew() {
     let (seen, server) = web("http", json!([tool("echo")]), |web, method, _, body| {
         legacy(web, method, body).unwrap_or_else(|| {
-            let calls = web.methods().iter().filter(|m| *m == "POST tools/call").count();
+            let calls = web
+                .methods()
+                .iter()
+                .filter(|m| *m == "POST tools/call")
+                .count();
             match calls {
                 1 => StatusCode::NOT_FOUND.into_response(),
-                _ => json_answer(body, &json!({"content": [{"type": "text", "text": "again"}]})),
+                _ => json_answer(
+                    body,
+                    &json!({"content": [{"type": "text", "text": "again"}]}),
+                ),
             }
         })
     })
     .await;
     let hub = Hub::with(server).await;
-    assert_eq!(hub.call("w_echo", json!({})).await.result, Ok(json!("again")));
-    let begun = seen.methods().iter().filter(|m| *m == "POST initialize").count();
+    assert_eq!(
+        hub.call("w_echo", json!({})).await.result,
+        Ok(json!("again"))
+    );
+    let begun = seen
+        .methods()
+        .iter()
+        .filter(|m| *m == "POST initialize")
+        .count();
     assert_eq!(begun, 2);
     hub.close().await;
 }
@@ -184,22 +259,44 @@ async fn a_forgotten_session_is_begun_anew() {
 /// A stream that breaks is taken up where it ended.
 #[tokio::test]
 async fn a_broken_stream_goes_on() {
-    let (seen, server) = web("http", json!([tool("echo")]), |web, method, headers, body| {
-        if let Some(last) = headers.get("last-event-id") {
-            let first = web.seen.lock().unwrap();
-            let id = first.iter().find(|(_, _, b)| b["method"] == "tools/call").unwrap().2["id"].clone();
-            let (last, result) = (last.to_str().unwrap(), json!({"content": [{"type": "text", "text": "late"}]}));
-            return match last {
-                "e1" => events(vec!["retry: 10\nid: e2\ndata:\n\n".to_owned()]),
-                _ => events(vec![event(&json!({"jsonrpc": "2.0", "id": id, "result": result}))]),
-            };
-        }
-        legacy(web, method, body).unwrap_or_else(|| events(vec!["retry: 10\nid: e1\ndata:\n\n".to_owned()]))
-    })
+    let (seen, server) = web(
+        "http",
+        json!([tool("echo")]),
+        |web, method, headers, body| {
+            if let Some(last) = headers.get("last-event-id") {
+                let first = web.seen.lock().unwrap();
+                let id = first
+                    .iter()
+                    .find(|(_, _, b)| b["method"] == "tools/call")
+                    .unwrap()
+                    .2["id"]
+                    .clone();
+                let (last, result) = (
+                    last.to_str().unwrap(),
+                    json!({"content": [{"type": "text", "text": "late"}]}),
+                );
+                return match last {
+                    "e1" => events(vec!["retry: 10\nid: e2\ndata:\n\n".to_owned()]),
+                    _ => events(vec![event(
+                        &json!({"jsonrpc": "2.0", "id": id, "result": result}),
+                    )]),
+                };
+            }
+            legacy(web, method, body)
+                .unwrap_or_else(|| events(vec!["retry: 10\nid: e1\ndata:\n\n".to_owned()]))
+        },
+    )
     .await;
     let hub = Hub::with(server).await;
-    assert_eq!(hub.call("w_echo", json!({})).await.result, Ok(json!("late")));
-    let calls = seen.methods().iter().filter(|m| *m == "POST tools/call").count();
+    assert_eq!(
+        hub.call("w_echo", json!({})).await.result,
+        Ok(json!("late"))
+    );
+    let calls = seen
+        .methods()
+        .iter()
+        .filter(|m| *m == "POST tools/call")
+        .count();
     assert_eq!(calls, 1, "it is not called twice");
     hub.close().await;
 }
@@ -240,11 +337,17 @@ async fn a_question_over_http_is_for_its_own_call() {
         hub.call_as(&ann, "w_ask", json!({"whose": "ann"})),
         hub.call_as(&bob, "w_ask", json!({"whose": "bob"})),
     );
-    assert_eq!((first.result, second.result), (Ok(json!("ann")), Ok(json!("bob"))));
+    assert_eq!(
+        (first.result, second.result),
+        (Ok(json!("ann")), Ok(json!("bob")))
+    );
     for client in [ann, bob] {
         let asked = client.asked.lock().unwrap();
         assert_eq!(asked.len(), 1);
-        assert_eq!(asked[0].values().next().unwrap()["params"]["message"], client.session_name());
+        assert_eq!(
+            asked[0].values().next().unwrap()["params"]["message"],
+            client.session_name()
+        );
     }
     hub.close().await;
 }
@@ -318,7 +421,11 @@ async fn a_call_over_http_that_is_called_off_hangs_up() {
                 tokio::time::sleep(Duration::from_millis(20)).await;
                 Some((Ok::<_, Infallible>(": still here\n\n"), gone))
             });
-            ([("content-type", "text/event-stream")], Body::from_stream(quiet)).into_response()
+            (
+                [("content-type", "text/event-stream")],
+                Body::from_stream(quiet),
+            )
+                .into_response()
         })
     })
     .await;
@@ -326,7 +433,9 @@ async fn a_call_over_http_that_is_called_off_hangs_up() {
     let hub = Hub::with(server).await;
     let answer = hub.call("w_never", json!({})).await;
     assert_eq!(failure(&answer).kind, ErrorKind::Timeout);
-    tokio::time::timeout(Duration::from_secs(10), gone.cancelled()).await.expect("the server sees it");
+    tokio::time::timeout(Duration::from_secs(10), gone.cancelled())
+        .await
+        .expect("the server sees it");
     hub.close().await;
 }
 
@@ -358,8 +467,14 @@ async fn the_oldest_way() {
     assert_eq!(status.protocol.as_deref(), Some("2024-11-05"));
     let answer = hub.call_as(&Client::modern("a"), "w_echo", json!({})).await;
     assert_eq!(answer.result, Ok(json!("old")));
-    assert_eq!(wire(&answer).to_string(), r#"{"content":[{"type":"text","text":"old"}],"zz":1,"aa":2}"#);
-    assert!(!seen.methods().contains(&"POST server/discover".to_owned()), "it has never heard of that");
+    assert_eq!(
+        wire(&answer).to_string(),
+        r#"{"content":[{"type":"text","text":"old"}],"zz":1,"aa":2}"#
+    );
+    assert!(
+        !seen.methods().contains(&"POST server/discover".to_owned()),
+        "it has never heard of that"
+    );
     hub.close().await;
 }
 
@@ -367,7 +482,9 @@ async fn the_oldest_way() {
 #[tokio::test]
 async fn the_oldest_way_leads_nowhere_else() {
     let (_, server) = web("sse", json!([]), |_, _, _, _| {
-        let first = futures_util::stream::once(async { "event: endpoint\ndata: http://127.0.0.1:1/steal\n\n" });
+        let first = futures_util::stream::once(async {
+            "event: endpoint\ndata: http://127.0.0.1:1/steal\n\n"
+        });
         let rest = futures_util::stream::pending();
         let body = Body::from_stream(first.chain(rest).map(Ok::<_, Infallible>));
         ([("content-type", "text/event-stream")], body).into_response()
@@ -381,7 +498,11 @@ async fn the_oldest_way_leads_nowhere_else() {
 
 #[tokio::test]
 async fn an_address_that_is_no_server() {
-    for url in ["http://169.254.169.254/mcp", "http://[::ffff:169.254.169.254]/mcp", "http://0.0.0.0:1/"] {
+    for url in [
+        "http://169.254.169.254/mcp",
+        "http://[::ffff:169.254.169.254]/mcp",
+        "http://0.0.0.0:1/",
+    ] {
         let hub = Hub::open(vec![upstream("http", url.to_owned())]).await;
         let error = hub.gate.refresh("w").await.unwrap_err().to_string();
         assert!(error.contains("no address of a server"), "{error}");
@@ -409,7 +530,10 @@ async fn the_stream_beside_is_heard() {
     let mut events = hub.gate.events();
     hub.gate.refresh("w").await.unwrap();
     let first = events.recv().await.unwrap();
-    assert_eq!((first.method.as_str(), first.params["zz"].clone()), ("notifications/resources/updated", json!(1)));
+    assert_eq!(
+        (first.method.as_str(), first.params["zz"].clone()),
+        ("notifications/resources/updated", json!(1))
+    );
     assert_eq!(events.recv().await.unwrap().params["data"], "apart");
     assert_eq!(hub.gate.status("w").unwrap().state, State::Running);
     until("the list is there", || hub.kernel.find("w_echo").is_some()).await;
