@@ -183,7 +183,15 @@ impl Listening {
                     params,
                 ))
             }
-            "notifications/tools/list_changed" => return None,
+            // Its tools are compared first; what came of that is told by itself. But a client
+            // that asked for word of lists hears what a server says of its own.
+            "notifications/tools/list_changed" => {
+                let snapshot = self.session.snapshot(&self.who);
+                if self.session.is_lean(&snapshot) {
+                    return None;
+                }
+                ServerNotification::ToolListChangedNotification(Default::default())
+            }
             _ => ServerNotification::CustomNotification(CustomNotification::new(
                 event.method.clone(),
                 Some(params.clone()),

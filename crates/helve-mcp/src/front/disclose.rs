@@ -1,6 +1,8 @@
 //! How much of the tools is shown before anybody asks: all of them, or the three by which
 //! the others are found.
 
+use std::sync::Arc;
+
 use helve_core::catalog::catalog_of;
 use helve_kernel::Principal;
 use serde_json::{Value, json};
@@ -42,6 +44,11 @@ impl Disclose {
 }
 
 impl Session {
+    /// What somebody sees in this view.
+    pub(crate) fn snapshot(&self, who: &Principal) -> Arc<Snapshot> {
+        self.front.snapshot(self.view.as_deref(), who)
+    }
+
     pub(crate) fn is_lean(&self, snapshot: &Snapshot) -> bool {
         match self.view().disclose {
             Disclose::Full => false,

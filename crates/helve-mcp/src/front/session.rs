@@ -169,7 +169,8 @@ impl Session {
             let kernel = kernel.clone();
             Box::pin(async move { Done::Answer(Box::new(kernel.call(call).await)) })
         });
-        let talk = talk.of_run(kernel, who.clone(), run);
+        let mut talk = talk.of_run(kernel, who.clone(), run);
+        talk.given = answers.clone();
         let outcome = self.drive(talk, None, &who, ctx).await;
         if let Some(server) = &server {
             self.front.calls(server, &self.id, &who.owner);
@@ -282,9 +283,11 @@ impl Session {
                         if let Some(missing) = cannot_be_asked(&round, &capabilities(ctx)) {
                             round.fail(missing);
                         } else if modern {
-                            talk.rounds.push(round);
-                            *lock(&talk.work) = Some(work);
-                            return self.put_aside(talk, None, who);
+                            talk.put(round);
+                            if !talk.open_questions().is_empty() {
+                                *lock(&talk.work) = Some(work);
+                                return self.put_aside(talk, None, who);
+                            }
                         } else {
                             for (name, question) in round.questions() {
                                 asks.push(ask(ctx.peer.clone(), Some(name.clone()), question.clone()));

@@ -164,6 +164,8 @@ pub(crate) struct Talk {
     /// The approval that it waits for.
     pub(crate) approval: Option<Box<Approval>>,
     guard: Option<Guard>,
+    /// What the client said before it was asked.
+    pub(crate) given: Map<String, Value>,
     /// What the client asked for: whoever comes back must ask for the same.
     pub(crate) asked: Value,
     pub(crate) run: Option<RunId>,
@@ -199,6 +201,7 @@ impl Talk {
             rounds: Vec::new(),
             approval: None,
             guard: None,
+            given: Map::new(),
             asked,
             run: None,
         }
@@ -244,6 +247,16 @@ impl Talk {
         })
         .map(|(name, question)| (name.clone(), question.clone()))
         .collect()
+    }
+
+    /// Takes questions, and answers those to which the client has said something already.
+    pub(crate) fn put(&mut self, round: Round) {
+        self.rounds.push(round);
+        for (name, answer) in std::mem::take(&mut self.given) {
+            if !self.answer(&name, &answer) {
+                self.given.insert(name, answer);
+            }
+        }
     }
 
     /// Gives an answer to whoever asked; whether anybody did.

@@ -7,7 +7,6 @@ use helve_kernel::{Principal, RunState};
 use rmcp::ErrorData;
 use serde_json::{Map, Value, json};
 
-use super::approval::APPROVAL;
 use super::talk::{Control, Done, Talk};
 use super::{Front, lock};
 
@@ -109,10 +108,9 @@ impl Front {
         let job = self.job(who, id)?;
         let mut state = job.state.lock().await;
         self.look_at(who, &job, &mut state).await;
-        let questions = match &state.talk {
-            Some(talk) => self.questions_of(who, talk).await,
-            None => Map::new(),
-        };
+        // A client that could be asked for an approval was asked before there was a task.
+        let questions = state.talk.as_ref().map(Talk::open_questions);
+        let questions = questions.unwrap_or_default();
         Ok(match &state.end {
             Some(End::Result(result)) => {
                 let mut task = job.head("completed");
@@ -150,17 +148,7 @@ impl Front {
             return Ok(());
         };
         for (name, answer) in answers {
-            match (&talk.approval, name.as_str()) {
-                (Some(approval), APPROVAL) => {
-                    let approval = approval.clone();
-                    if self.decide(who, &approval, answer).await {
-                        talk.approval = None;
-                    }
-                }
-                _ => {
-                    talk.answer(name, answer);
-                }
-            }
+            talk.answer(name, answer);
         }
         *lock(&job.touched) = self.kernel().now().to_string();
         Ok(())
@@ -212,17 +200,5 @@ impl Front {
         talk.let_go();
         state.talk = None;
         *lock(&job.touched) = self.kernel().now().to_string();
-    }
-
-    async fn questions_of(&self, who: &Principal, talk: &Talk) -> Map<String, Value> {
-        let mut questions = talk.open_questions();
-        if let Some(approval) = &talk.approval
-            && self.kernel().person_above(who).is_some()
-        {
-            let params = self.question(approval).await;
-            let question = json!({"method": "elicitation/create", "params": params});
-            questions.insert(APPROVAL.to_owned(), question);
-        }
-        questions
     }
 }
