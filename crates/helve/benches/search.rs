@@ -41,7 +41,10 @@ fn main() {
     );
     let sets = sets::read(&folder);
     match sets.is_empty() {
-        true => println!("no sets in `{}`; only the speed is measured\n", folder.display()),
+        true => println!(
+            "no sets in `{}`; only the speed is measured\n",
+            folder.display()
+        ),
         false => quality(&sets),
     }
     let (tools, requests) = match sets.is_empty() {
@@ -77,8 +80,14 @@ fn quality(sets: &[Set]) {
         let plain = Plain::of(&set.tools);
         let theirs = set.marks(|text| plain.search(text, 10));
         let shown = |m: &Marks| match set.any {
-            true => format!("{:>6.1} {:>6.1} {:>6.1} {:>8}", m.at[0], m.at[1], m.at[2], "hit@k"),
-            false => format!("{:>6.1} {:>6.1} {:>6.1} {:>8.1}", m.at[0], m.at[1], m.at[2], m.gain),
+            true => format!(
+                "{:>6.1} {:>6.1} {:>6.1} {:>8}",
+                m.at[0], m.at[1], m.at[2], "hit@k"
+            ),
+            false => format!(
+                "{:>6.1} {:>6.1} {:>6.1} {:>8.1}",
+                m.at[0], m.at[1], m.at[2], m.gain
+            ),
         };
         let ratio = match set.any {
             true => ours.at[2] / theirs.at[2],
@@ -99,7 +108,10 @@ fn quality(sets: &[Set]) {
     }
     let mean = |v: &[f64]| v.iter().sum::<f64>() / v.len().max(1) as f64;
     let (ours, theirs) = (mean(&means[0]), mean(&means[1]));
-    println!("mean nDCG@10: {ours:.1} against {theirs:.1}, ratio {:.2}\n", ours / theirs);
+    println!(
+        "mean nDCG@10: {ours:.1} against {theirs:.1}, ratio {:.2}\n",
+        ours / theirs
+    );
 }
 
 /// Microseconds of one side in one round.
@@ -114,8 +126,12 @@ fn speed(count: usize, tools: &[Document], requests: &[String]) {
     let mut random = Random(7);
     let crossed = made::crossed(tools, count, &mut random);
     let fresh = made::crossed(tools, UPSERTS, &mut random);
-    let long: Vec<String> = (0..QUERIES).map(|_| random.pick(requests).clone()).collect();
-    let short: Vec<String> = (0..QUERIES).map(|_| made::short(random.pick(tools))).collect();
+    let long: Vec<String> = (0..QUERIES)
+        .map(|_| random.pick(requests).clone())
+        .collect();
+    let short: Vec<String> = (0..QUERIES)
+        .map(|_| made::short(random.pick(tools)))
+        .collect();
     let mut rounds: [Vec<Round>; 2] = [Vec::new(), Vec::new()];
     for round in 0..ROUNDS {
         let mut index = Index::new();
@@ -125,7 +141,12 @@ fn speed(count: usize, tools: &[Document], requests: &[String]) {
         };
         let (long_ours, short_ours) = (each(&long, ask), each(&short, ask));
         let upsert = cpu(|| fresh.iter().for_each(|t| index.upsert(t)));
-        rounds[0].push(Round { build, upsert, long: long_ours, short: short_ours });
+        rounds[0].push(Round {
+            build,
+            upsert,
+            long: long_ours,
+            short: short_ours,
+        });
 
         let mut peer = Tantivy::new();
         let build = cpu(|| peer.build(&crossed));
@@ -134,14 +155,25 @@ fn speed(count: usize, tools: &[Document], requests: &[String]) {
         };
         let (long_theirs, short_theirs) = (each(&long, ask), each(&short, ask));
         let upsert = cpu(|| fresh.iter().for_each(|t| peer.upsert(t)));
-        rounds[1].push(Round { build, upsert, long: long_theirs, short: short_theirs });
+        rounds[1].push(Round {
+            build,
+            upsert,
+            long: long_theirs,
+            short: short_theirs,
+        });
         eprintln!("{count} tools: round {} of {ROUNDS} done", round + 1);
     }
     println!("{count} tools, microseconds of CPU, medians of {ROUNDS} rounds");
-    println!("{:<24} {:>12} {:>12} {:>8}", "", "helve", "tantivy", "ratio");
+    println!(
+        "{:<24} {:>12} {:>12} {:>8}",
+        "", "helve", "tantivy", "ratio"
+    );
     let row = |name: &str, value: &dyn Fn(&Round) -> f64| {
         let [ours, theirs] = [0, 1].map(|i| median(rounds[i].iter().map(value).collect()));
-        println!("{name:<24} {ours:>12.0} {theirs:>12.0} {:>8.1}", theirs / ours);
+        println!(
+            "{name:<24} {ours:>12.0} {theirs:>12.0} {:>8.1}",
+            theirs / ours
+        );
     };
     row("build, in all", &|r| r.build);
     row("upsert", &|r| r.upsert / UPSERTS as f64);

@@ -24,7 +24,11 @@ pub(crate) fn crossed(tools: &[Document], count: usize, random: &mut Random) -> 
     (0..count)
         .map(|i| {
             let (one, other) = (random.pick(tools).clone(), random.pick(tools));
-            let word = other.name.split(['_', '.', '-']).next_back().unwrap_or_default();
+            let word = other
+                .name
+                .split(['_', '.', '-'])
+                .next_back()
+                .unwrap_or_default();
             let mut foreign = other.description.split_whitespace();
             let description: Vec<&str> = one
                 .description
@@ -35,7 +39,11 @@ pub(crate) fn crossed(tools: &[Document], count: usize, random: &mut Random) -> 
                     _ => own,
                 })
                 .collect();
-            let params = one.params.iter().step_by(2).chain(other.params.iter().skip(1).step_by(2));
+            let params = one
+                .params
+                .iter()
+                .step_by(2)
+                .chain(other.params.iter().skip(1).step_by(2));
             Document {
                 key: format!("{}_{word}_{i}", one.name),
                 name: format!("{}_{word}", one.name),
@@ -54,17 +62,60 @@ pub(crate) fn short(tool: &Document) -> String {
 }
 
 const VERBS: &[&str] = &[
-    "create", "delete", "list", "update", "search", "convert", "send", "analyze", "schedule",
-    "download", "validate", "translate", "estimate", "compare", "export",
+    "create",
+    "delete",
+    "list",
+    "update",
+    "search",
+    "convert",
+    "send",
+    "analyze",
+    "schedule",
+    "download",
+    "validate",
+    "translate",
+    "estimate",
+    "compare",
+    "export",
 ];
 const THINGS: &[&str] = &[
-    "invoice", "flight", "image", "database", "recipe", "meeting", "portfolio", "patient",
-    "package", "sensor", "playlist", "contract", "crop", "lesson", "vehicle", "server", "forecast",
-    "ticket", "report", "budget", "address", "branch", "container", "poem", "protein",
+    "invoice",
+    "flight",
+    "image",
+    "database",
+    "recipe",
+    "meeting",
+    "portfolio",
+    "patient",
+    "package",
+    "sensor",
+    "playlist",
+    "contract",
+    "crop",
+    "lesson",
+    "vehicle",
+    "server",
+    "forecast",
+    "ticket",
+    "report",
+    "budget",
+    "address",
+    "branch",
+    "container",
+    "poem",
+    "protein",
 ];
 const SIDES: &[&str] = &[
-    "by date", "for a customer", "in a region", "with filters", "as a table", "from a file",
-    "over time", "within a budget", "for a team", "in real time",
+    "by date",
+    "for a customer",
+    "in a region",
+    "with filters",
+    "as a table",
+    "from a file",
+    "over time",
+    "within a budget",
+    "for a team",
+    "in real time",
 ];
 
 /// Tools and requests where there are no sets.
@@ -78,7 +129,9 @@ pub(crate) fn alone(count: usize) -> (Vec<Document>, Vec<String>) {
         tools.push(Document {
             key: format!("{thing}_{verb}_{i}"),
             name: format!("{thing}_{verb}_{other}"),
-            description: format!("{verb} the {thing} of a {other} {side}. Use it when a {thing} matters."),
+            description: format!(
+                "{verb} the {thing} of a {other} {side}. Use it when a {thing} matters."
+            ),
             params: vec![
                 (format!("{thing}_id"), format!("The {thing} to {verb}.")),
                 (other.to_owned(), format!("The {other} {side}.")),

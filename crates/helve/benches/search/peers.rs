@@ -47,7 +47,12 @@ impl<'t> Plain<'t> {
             }
         }
         let mean = lengths.iter().sum::<f64>() / lengths.len() as f64;
-        Self { tools, lists, lengths, mean }
+        Self {
+            tools,
+            lists,
+            lengths,
+            mean,
+        }
     }
 
     pub(crate) fn search(&self, text: &str, most: usize) -> Vec<String> {
@@ -63,7 +68,11 @@ impl<'t> Plain<'t> {
         }
         let mut order: Vec<usize> = (0..scores.len()).filter(|i| scores[*i] > 0.0).collect();
         order.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]));
-        order.iter().take(most).map(|i| self.tools[*i].key.clone()).collect()
+        order
+            .iter()
+            .take(most)
+            .map(|i| self.tools[*i].key.clone())
+            .collect()
     }
 }
 
@@ -84,12 +93,22 @@ impl Tantivy {
         let index = tantivy::Index::create_in_ram(schema.build());
         let writer = index.writer_with_num_threads(1, 100_000_000).unwrap();
         let reader = index.reader().unwrap();
-        Self { index, writer, reader, key, fields }
+        Self {
+            index,
+            writer,
+            reader,
+            key,
+            fields,
+        }
     }
 
     fn put(&mut self, tool: &Document) {
         let [name, description, params] = self.fields;
-        let said: Vec<String> = tool.params.iter().map(|(n, t)| format!("{n} {t}")).collect();
+        let said: Vec<String> = tool
+            .params
+            .iter()
+            .map(|(n, t)| format!("{n} {t}"))
+            .collect();
         // Its words end at blanks and marks, so names are taken apart for it.
         let added = self.writer.add_document(doc!(
             self.key => tool.key.as_str(),
@@ -112,7 +131,8 @@ impl Tantivy {
 
     /// Until it can be found.
     pub(crate) fn upsert(&mut self, tool: &Document) {
-        self.writer.delete_term(Term::from_field_text(self.key, &tool.key));
+        self.writer
+            .delete_term(Term::from_field_text(self.key, &tool.key));
         self.put(tool);
         self.commit();
     }
@@ -126,7 +146,11 @@ impl Tantivy {
         let found = searcher.search(&query, &top).unwrap();
         let key = |at| -> String {
             let stored: TantivyDocument = searcher.doc(at).unwrap();
-            stored.get_first(self.key).and_then(|v| v.as_str()).unwrap().to_owned()
+            stored
+                .get_first(self.key)
+                .and_then(|v| v.as_str())
+                .unwrap()
+                .to_owned()
         };
         found.into_iter().map(|(_, at)| key(at)).collect()
     }

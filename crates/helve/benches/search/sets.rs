@@ -31,7 +31,10 @@ pub(crate) fn read(folder: &Path) -> Vec<Set> {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return Vec::new();
     };
-    let mut folders: Vec<_> = entries.map(|e| e.unwrap().path()).filter(|p| p.is_dir()).collect();
+    let mut folders: Vec<_> = entries
+        .map(|e| e.unwrap().path())
+        .filter(|p| p.is_dir())
+        .collect();
     folders.sort();
     folders.iter().map(|f| set(f)).collect()
 }
@@ -39,7 +42,9 @@ pub(crate) fn read(folder: &Path) -> Vec<Set> {
 fn set(folder: &Path) -> Set {
     let rows = |file: &str| -> Vec<Value> {
         let text = std::fs::read_to_string(folder.join(file)).unwrap();
-        text.lines().map(|l| serde_json::from_str(l).unwrap()).collect()
+        text.lines()
+            .map(|l| serde_json::from_str(l).unwrap())
+            .collect()
     };
     let requests = rows("queries.jsonl");
     Set {
@@ -62,20 +67,28 @@ fn tool(row: &Value) -> Document {
         description: words(&row["description"]),
         server: row["server"].as_str().map(str::to_owned),
         category: row["category"].as_str().map(str::to_owned),
-        params: params.iter().map(|p| (words(&p["name"]), words(&p["description"]))).collect(),
+        params: params
+            .iter()
+            .map(|p| (words(&p["name"]), words(&p["description"])))
+            .collect(),
         ..Document::default()
     }
 }
 
 fn request(row: &Value) -> Request {
-    let list = |value: &Value| -> Vec<String> {
-        value.as_array().unwrap().iter().map(words).collect()
-    };
+    let list =
+        |value: &Value| -> Vec<String> { value.as_array().unwrap().iter().map(words).collect() };
     let wanted = match row["alt"].as_array() {
         Some(choices) => choices.iter().map(list).collect(),
-        None => list(&row["relevant"]).into_iter().map(|t| vec![t]).collect(),
+        None => list(&row["relevant"])
+            .into_iter()
+            .map(|t| vec![t])
+            .collect(),
     };
-    Request { text: words(&row["query"]), wanted }
+    Request {
+        text: words(&row["query"]),
+        wanted,
+    }
 }
 
 impl Set {
@@ -92,10 +105,11 @@ impl Set {
                 .collect();
             for (mark, k) in marks.at.iter_mut().zip([1, 5, 10]) {
                 let hits = places.iter().filter(|p| **p < k).count();
-                *mark += share * match self.any {
-                    true => f64::from(u8::from(hits > 0)),
-                    false => hits as f64 / request.wanted.len() as f64,
-                };
+                *mark += share
+                    * match self.any {
+                        true => f64::from(u8::from(hits > 0)),
+                        false => hits as f64 / request.wanted.len() as f64,
+                    };
             }
             let worth = |place: usize| 1.0 / (place as f64 + 2.0).log2();
             let gain: f64 = places.iter().filter(|p| **p < 10).map(|p| worth(*p)).sum();
