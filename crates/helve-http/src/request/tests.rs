@@ -206,6 +206,15 @@ fn a_path_stays_where_it_is() {
         let error = go(id).unwrap_err();
         assert_eq!(error.kind, helve_kernel::ErrorKind::Validation, "{id:?}");
     }
+    for id in [".", ".."] {
+        // At the end, one dot would leave as many folders as there were.
+        let last = json!({"url": "https://api.example.com/v1", "path": "/pets/{id}"});
+        let error = built(last, json!({"id": id})).unwrap_err();
+        assert!(
+            error.message.contains("means another place"),
+            "{id}: {error}"
+        );
+    }
     let split = json!({"url": "https://api.example.com", "path": "/{id}{q}/x"});
     assert!(
         built(split, json!({"id": ".", "q": "."})).is_err(),

@@ -268,11 +268,23 @@ async fn an_answer_is_taken_up_to_a_limit() {
                 futures_util::stream::repeat_with(|| Ok::<_, std::io::Error>(vec![b'x'; 50]));
             Response::new(Body::from_stream(pieces))
         }
+        // Say nothing, and end at the limit or one byte later.
+        "/over" | "/at" => {
+            let length = if path == "/over" { 101 } else { 100 };
+            let piece = async move { Ok::<_, std::io::Error>(vec![b'x'; length]) };
+            Response::new(Body::from_stream(futures_util::stream::once(piece)))
+        }
         _ => plain(&"x".repeat(100)),
     })
     .await;
     let web = web(&[grant(&server)]);
-    for (path, good) in [("/said", false), ("/endless", false), ("/fits", true)] {
+    for (path, good) in [
+        ("/said", false),
+        ("/endless", false),
+        ("/over", false),
+        ("/at", true),
+        ("/fits", true),
+    ] {
         let got = web.fetch(Outgoing::get(server.url(path), 100)).await;
         assert_eq!(got.is_ok(), good, "{path}");
         if let Err(error) = got {
