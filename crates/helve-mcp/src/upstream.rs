@@ -210,6 +210,8 @@ pub struct Pending {
     pub after: Option<Value>,
     /// What should be looked at in it.
     pub flags: Vec<Flag>,
+    /// A short name for exactly this: what somebody who has looked at it can say they saw.
+    pub seen: String,
 }
 
 /// Something that a server told, and that belongs to no call.
@@ -698,18 +700,20 @@ impl Upstreams {
     }
 
     /// Takes over what waits: of one tool, or of all of a server. Names as they are now.
+    /// With `seen`, only if it is still what was looked at ([`Pending::seen`]).
     pub async fn accept(
         &self,
         who: &Principal,
         server: &str,
         tool: Option<&str>,
+        seen: Option<&str>,
     ) -> Result<Vec<String>, UpstreamError> {
         let server = self.0.server(server)?;
         let kernel = self.0.kernel();
         let kernel =
             kernel.ok_or_else(|| UpstreamError::Login("the gateway is not attached".to_owned()))?;
         let _one = self.0.comparing.lock().await;
-        compare::accept(&kernel, &self.0.book, who, &server.settings, tool).await
+        compare::accept(&kernel, &self.0.book, who, &server.settings, tool, seen).await
     }
 
     /// What waits for somebody to look at it.
@@ -728,6 +732,7 @@ impl Upstreams {
                     .map(move |(tool, waiting)| Pending {
                         server: name.to_owned(),
                         tool,
+                        seen: waiting.seen(),
                         before: waiting.before,
                         after: waiting.after,
                         flags: waiting.flags,

@@ -20,12 +20,14 @@ pub trait Gateway: Send + Sync {
     /// The definitions that wait for somebody to look at them.
     fn waiting(&self, server: Option<&str>) -> Result<Vec<Value>, ToolError>;
 
-    /// Takes over what waits, of one tool or of all of a server; the tools' names.
+    /// Takes over what waits, of one tool or of all of a server; the tools' names. With
+    /// `seen`, only if it is still what was looked at.
     async fn accept(
         &self,
         who: &Principal,
         server: &str,
         tool: Option<&str>,
+        seen: Option<&str>,
     ) -> Result<Vec<String>, ToolError>;
 
     /// Begins to log in; the address that somebody must open.

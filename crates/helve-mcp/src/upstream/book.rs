@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use helve_core::audit::{Hash, hash_of};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -37,6 +38,15 @@ pub struct Waiting {
     /// The tool was switched off for it.
     #[serde(default)]
     pub disabled: bool,
+}
+
+impl Waiting {
+    /// A short name for exactly this, by which somebody says what they have looked at.
+    pub fn seen(&self) -> String {
+        let what = serde_json::json!([self.before, self.after]);
+        let hash = hash_of(&what).unwrap_or_else(|_| Hash::of(what.to_string().as_bytes()));
+        hash.to_string().chars().take(12).collect()
+    }
 }
 
 type Pending = BTreeMap<String, BTreeMap<String, Waiting>>;

@@ -207,6 +207,7 @@ pub(crate) async fn accept(
     who: &Principal,
     upstream: &Upstream,
     tool: Option<&str>,
+    seen: Option<&str>,
 ) -> Result<Vec<String>, UpstreamError> {
     if who.kind == PrincipalKind::Agent {
         let why = format!(
@@ -237,6 +238,18 @@ pub(crate) async fn accept(
         }
         None => waiting.keys().cloned().collect(),
     };
+    // Between a look and a yes the server may have changed its mind.
+    let other = |tool: &String| seen.is_some_and(|seen| waiting[tool].seen() != seen);
+    if let Some(tool) = wanted.iter().find(|tool| other(tool)) {
+        let why = format!(
+            "the definition of `{}` is not the one that was looked at",
+            shown(tool)
+        );
+        let hint = format!("`helve mcp diff {}` shows it as it is now", upstream.name);
+        return Err(UpstreamError::Refused(
+            ToolError::conflict(why).with_hint(hint),
+        ));
+    }
     let mut done = Vec::new();
     for tool in wanted {
         let Some(what) = waiting.get(&tool).cloned() else {

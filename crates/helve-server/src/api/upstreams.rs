@@ -71,12 +71,12 @@ pub(crate) async fn waiting(State(hub): State<Hub>, Caller(_): Caller, query: Qu
 }
 
 pub(crate) async fn accept(State(hub): State<Hub>, Caller(who): Caller, body: Body) -> Given {
-    body.only(&["server", "tool"])?;
+    body.only(&["server", "tool", "seen"])?;
     let server = body.text("server")?;
     let server = server.ok_or_else(|| Problem::invalid("`server` is missing"))?;
-    let tool = body.text("tool")?;
+    let (tool, seen) = (body.text("tool")?, body.text("seen")?);
     let done = gateway(&hub)?
-        .accept(&who, &server, tool.as_deref())
+        .accept(&who, &server, tool.as_deref(), seen.as_deref())
         .await?;
     ok(&json!({"accepted": done}))
 }

@@ -16,6 +16,13 @@ pub(super) fn bodies() -> Vec<(&'static str, Value)> {
                     "description": "Its name there, or here; all that wait if nothing is said.",
                 }),
             ),
+            (
+                "seen?",
+                json!({
+                    "type": ["string", "null"],
+                    "description": "What was looked at; refused if it is something else by now.",
+                }),
+            ),
         ]),
     )]
 }
@@ -59,6 +66,7 @@ pub(super) fn answers() -> Vec<(&'static str, Value)> {
         ("before", json!({"anyOf": [any_object(), {"type": "null"}]})),
         ("after", json!({"anyOf": [any_object(), {"type": "null"}]})),
         ("flags", json!({"type": "array", "items": flag})),
+        ("seen", text()),
     ]);
     vec![
         ("Upstream", server),

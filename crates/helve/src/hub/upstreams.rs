@@ -131,9 +131,10 @@ impl Gateway for Gate {
         who: &Principal,
         server: &str,
         tool: Option<&str>,
+        seen: Option<&str>,
     ) -> Result<Vec<String>, ToolError> {
         self.upstreams
-            .accept(who, server, tool)
+            .accept(who, server, tool, seen)
             .await
             .map_err(missing)
     }
@@ -222,6 +223,7 @@ fn pending(pending: &Pending) -> Value {
         "tool": pending.tool,
         "before": pending.before,
         "after": pending.after,
+        "seen": pending.seen,
         "flags": pending.flags.iter().map(|f| json!({"pointer": f.pointer, "kind": f.kind, "says": f.says})).collect::<Vec<_>>(),
     })
 }

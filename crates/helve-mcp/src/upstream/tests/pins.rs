@@ -88,13 +88,35 @@ async fn a_changed_definition_waits_until_somebody_has_looked() {
 
     let agent = Principal::agent("agent:x");
     assert!(
-        hub.gate.accept(&agent, "s", Some("echo")).await.is_err(),
+        hub.gate
+            .accept(&agent, "s", Some("echo"), None)
+            .await
+            .is_err(),
         "agents accept nothing"
     );
     let ann = Principal::person("ann");
-    assert!(hub.gate.accept(&ann, "s", Some("nothing")).await.is_err());
+    let seen = hub.gate.pending(None)[0].seen.clone();
+    let other = hub
+        .gate
+        .accept(&ann, "s", Some("echo"), Some("somethingelse"))
+        .await;
+    assert!(
+        other
+            .unwrap_err()
+            .to_string()
+            .contains("not the one that was looked at")
+    );
+    assert!(
+        hub.gate
+            .accept(&ann, "s", Some("nothing"), None)
+            .await
+            .is_err()
+    );
     assert_eq!(
-        hub.gate.accept(&ann, "s", Some("echo")).await.unwrap(),
+        hub.gate
+            .accept(&ann, "s", Some("echo"), Some(&seen))
+            .await
+            .unwrap(),
         ["s_echo"]
     );
     let entry = hub.kernel.find("s_echo").unwrap();
@@ -210,7 +232,7 @@ async fn what_is_gone_cannot_be_called_and_is_removed_when_accepted() {
         "a restart does not bring it back"
     );
     hub.gate
-        .accept(&Principal::person("ann"), "s", None)
+        .accept(&Principal::person("ann"), "s", None, None)
         .await
         .unwrap();
     assert!(hub.kernel.find("s_params").is_none());
@@ -233,7 +255,7 @@ async fn new_tools_are_taken_or_asked_for() {
         assert_eq!(hub.kernel.find("s_params").is_some(), taken);
         assert_eq!(hub.gate.pending(None).len(), usize::from(!taken));
         hub.gate
-            .accept(&Principal::person("ann"), "s", None)
+            .accept(&Principal::person("ann"), "s", None, None)
             .await
             .unwrap();
         assert!(hub.call("s_params", json!({})).await.is_ok());
@@ -279,7 +301,7 @@ async fn hidden_text_waits() {
         "/inputSchema/properties/a/description"
     );
     hub.gate
-        .accept(&Principal::person("ann"), "s", Some("zero"))
+        .accept(&Principal::person("ann"), "s", Some("zero"), None)
         .await
         .unwrap();
     hub.gate.refresh("s").await.unwrap();

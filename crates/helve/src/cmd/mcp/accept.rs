@@ -17,6 +17,9 @@ pub(crate) struct AcceptArgs {
     server: Option<String>,
     /// Only this tool, by its name there or here.
     tool: Option<String>,
+    /// Only if it is still what `helve mcp diff` showed under this word.
+    #[arg(long, value_name = "WORD", requires = "tool")]
+    seen: Option<String>,
     /// All that wait, of all servers.
     #[arg(long, conflicts_with = "server")]
     all: bool,
@@ -44,6 +47,9 @@ pub(crate) async fn run(args: &AcceptArgs) -> Done {
             let mut body = json!({"server": server});
             if let Some(tool) = &args.tool {
                 body["tool"] = tool.as_str().into();
+            }
+            if let Some(seen) = &args.seen {
+                body["seen"] = seen.as_str().into();
             }
             let mut answer = client.post("/quarantine/accept", &body).await?;
             if let Value::Array(names) = answer["accepted"].take() {

@@ -54,8 +54,12 @@ pub(crate) async fn run(args: &DiffArgs) -> Done {
         }
         for item in items {
             out::show(&shown(item))?;
+            let words = ["server", "tool", "seen"].map(|key| out::visible(&text(&item[key])));
+            let [server, tool, seen] = words;
+            out::say(&format!(
+                "hint: `helve mcp accept {server} {tool} --seen {seen}` takes it over as shown\n"
+            ));
         }
-        out::say("hint: `helve mcp accept <server> [tool]` takes over what you have looked at");
         Ok(Exit::Ok)
     })
     .await
