@@ -9,7 +9,9 @@ use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{MethodRouter, delete, get, patch, post, put};
 use helve_kernel::Permission;
 
-use crate::api::{approvals, audit, catalog, changes, meta, runs, tokens, tools, upstreams};
+use crate::api::{
+    approvals, audit, catalog, changes, meta, runs, search, tokens, tools, upstreams,
+};
 use crate::problem::{Problem, crashed, shown};
 use crate::{Hub, guard};
 
@@ -180,6 +182,8 @@ routes! {
     get "/catalog" get_catalog Needs(ToolRead), "The tools in one line each, within a budget of tokens."
         [parameter("budget", "Budget", "How many tokens it may take.")]
         None => &[(200, "Catalog")], &[400, 422], catalog::show;
+    post "/search" search_tools Needs(ToolRead), "Tools by what they do, in English or Chinese."
+        [] Some("Search") => &[(200, "Found")], &[400, 413, 415, 422], search::find;
     get "/policy" get_policy Needs(AuditRead), "The rules, and what they decide for each principal and tool."
         [parameter("principal", "Text", "A principal, beside the owners of tokens.")]
         None => &[(200, "Policy")], &[400], catalog::policy;
