@@ -219,13 +219,14 @@ routes! {
 }
 
 pub(crate) fn router(hub: &Hub, doors: Router) -> Router {
-    // Whatever the host, whoever asks is known before they come to another door.
-    let admit = from_fn_with_state(hub.clone(), guard::door);
-    let doors = match doors.has_routes() {
-        true => doors.route_layer(admit),
-        false => doors,
+    // Whoever asks is known before they come to another door.
+    let mut router: Router<Hub> = match doors.has_routes() {
+        true => {
+            let admit = from_fn_with_state(hub.clone(), guard::door);
+            doors.route_layer(admit).with_state(())
+        }
+        false => Router::new(),
     };
-    let mut router: Router<Hub> = doors.with_state(());
     for route in ROUTES {
         let check = from_fn_with_state((hub.clone(), route), guard::route);
         let count = from_fn_with_state((hub.clone(), route), crate::metrics::count);
