@@ -61,8 +61,9 @@ async fn visit(gateway: &mut Gateway, context: &Value) -> Outcome<()> {
 async fn call_tools(gateway: &mut Gateway, context: &Value) -> Outcome<()> {
     let tools = gateway.tools();
     let mut calls = Vec::new();
-    match context["toolCalls"].as_array() {
-        Some(named) => {
+    let echo = tools.iter().find(|tool| tool.there == "json_schema_echo");
+    match (context["toolCalls"].as_array(), echo) {
+        (Some(named), _) => {
             for call in named {
                 let there = call["name"].as_str().unwrap_or_default();
                 let tool = tools.iter().find(|tool| tool.there == there);
@@ -70,16 +71,15 @@ async fn call_tools(gateway: &mut Gateway, context: &Value) -> Outcome<()> {
                 calls.push((&tool.name, call["arguments"].clone()));
             }
         }
-        None => {
+        // It wants to see what became of the schemas of the others, and no more.
+        (None, Some(echo)) => {
+            for tool in tools.iter().filter(|tool| tool.there != echo.there) {
+                calls.push((&echo.name, json!({"schema": tool.schema})));
+            }
+        }
+        (None, None) => {
             for tool in &tools {
-                let echo = tool.there == "json_schema_echo";
-                // It wants to see what became of another tool's schema.
-                let other = tools.iter().find(|other| echo && other.there != tool.there);
-                let arguments = match other {
-                    Some(other) => json!({"schema": other.schema}),
-                    None => made_up::value(&tool.schema),
-                };
-                calls.push((&tool.name, arguments));
+                calls.push((&tool.name, made_up::value(&tool.schema)));
             }
         }
     }
