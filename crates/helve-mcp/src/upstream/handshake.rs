@@ -183,8 +183,8 @@ async fn discover(peer: &Arc<Peer>, limit: Duration) -> Result<Face, Failed> {
     let mut params = Map::new();
     params.insert("_meta".to_owned(), Value::Object(meta));
     let mut answer = asked(peer, "server/discover", params.clone(), limit).await;
-    // It refuses the revision, and names the same one among those that it speaks (a proxy
-    // before several servers does, while they are replaced): once more.
+    // A refusal names the revisions to try instead. Of those that go without a handshake
+    // only one is known here: if it is among them, it is worth asking once more.
     if let Ok(Err(error)) = &answer
         && error.get("code").and_then(Value::as_i64) == Some(UNSUPPORTED)
         && lists_modern(error.get("data").and_then(|data| data.get("supported")))
