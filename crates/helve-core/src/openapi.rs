@@ -254,11 +254,11 @@ impl<'d> Reading<'d> {
             let item = match self.follow(item).map(|i| (i, i.as_object())) {
                 Ok((_, Some(item))) => item,
                 Ok(_) => {
-                    self.skip(at, "this path is no object".to_owned());
+                    self.skip(at, "this path is no object");
                     continue;
                 }
                 Err(why) => {
-                    self.skip(at, why);
+                    self.skip(at, &why);
                     continue;
                 }
             };
@@ -296,7 +296,7 @@ impl<'d> Reading<'d> {
                 tool.pointer.clone_from(&at);
                 self.tools.push(tool);
             }
-            Err(why) => self.skip(at.clone(), why),
+            Err(why) => self.skip(at.clone(), &why),
         }
         match self.bytes > MAX_SCHEMAS || self.work > MAX_WORK {
             false => Ok(()),
@@ -307,7 +307,7 @@ impl<'d> Reading<'d> {
         }
     }
 
-    fn skip(&mut self, at: String, why: String) {
+    fn skip(&mut self, at: String, why: &str) {
         let issue = Issue::new(&rules::OPERATION, at, format!("passed over: {why}"));
         self.issues.push(issue);
     }

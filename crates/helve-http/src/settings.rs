@@ -406,7 +406,7 @@ fn check_auth(auth: &Auth) -> Result<(), ToolError> {
     }
     let needed = matches!(auth.scheme, Scheme::Header | Scheme::Query | Scheme::Cookie);
     let name = auth.name.as_deref().unwrap_or_default();
-    if needed != !name.is_empty() {
+    if needed == name.is_empty() {
         return Err(wrong(match needed {
             true => "`auth` needs the `name` of its header, parameter or cookie",
             false => "`auth.name` is only for headers, parameters and cookies",

@@ -167,7 +167,7 @@ impl Web {
         let mut clients = self
             .clients
             .lock()
-            .unwrap_or_else(|broken| broken.into_inner());
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some(client) = clients.get(&key) {
             return Ok(client.clone());
         }

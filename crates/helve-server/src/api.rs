@@ -6,6 +6,7 @@ pub(crate) mod catalog;
 pub(crate) mod changes;
 pub(crate) mod meta;
 pub(crate) mod runs;
+pub(crate) mod search;
 pub(crate) mod tokens;
 pub(crate) mod tools;
 pub(crate) mod upstreams;

@@ -9,7 +9,9 @@ use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{MethodRouter, delete, get, patch, post, put};
 use helve_kernel::Permission;
 
-use crate::api::{approvals, audit, catalog, changes, meta, runs, tokens, tools, upstreams};
+use crate::api::{
+    approvals, audit, catalog, changes, meta, runs, search, tokens, tools, upstreams,
+};
 use crate::problem::{Problem, crashed, shown};
 use crate::{Hub, guard};
 
@@ -180,6 +182,8 @@ routes! {
     get "/catalog" get_catalog Needs(ToolRead), "The tools in one line each, within a budget of tokens."
         [parameter("budget", "Budget", "How many tokens it may take.")]
         None => &[(200, "Catalog")], &[400, 422], catalog::show;
+    post "/search" search_tools Needs(ToolRead), "Tools by what they do, in English or Chinese."
+        [] Some("Search") => &[(200, "Found")], &[400, 413, 415, 422], search::find;
     get "/policy" get_policy Needs(AuditRead), "The rules, and what they decide for each principal and tool."
         [parameter("principal", "Text", "A principal, beside the owners of tokens.")]
         None => &[(200, "Policy")], &[400], catalog::policy;
@@ -215,13 +219,14 @@ routes! {
 }
 
 pub(crate) fn router(hub: &Hub, doors: Router) -> Router {
-    // Whatever the host, whoever asks is known before they come to another door.
-    let admit = from_fn_with_state(hub.clone(), guard::door);
-    let doors = match doors.has_routes() {
-        true => doors.route_layer(admit),
-        false => doors,
+    // Whoever asks is known before they come to another door.
+    let mut router: Router<Hub> = match doors.has_routes() {
+        true => {
+            let admit = from_fn_with_state(hub.clone(), guard::door);
+            doors.route_layer(admit).with_state(())
+        }
+        false => Router::new(),
     };
-    let mut router: Router<Hub> = doors.with_state(());
     for route in ROUTES {
         let check = from_fn_with_state((hub.clone(), route), guard::route);
         let count = from_fn_with_state((hub.clone(), route), crate::metrics::count);

@@ -193,6 +193,28 @@ fn bodies() -> Vec<(&'static str, Value)> {
     run_of["oneOf"] = json!([{"required": ["tool_id"]}, {"required": ["tool"]}]);
     vec![
         (
+            "Search",
+            object(&[
+                (
+                    "queries",
+                    json!({"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 32}),
+                ),
+                ("group?", maybe("string")),
+                (
+                    "tags?",
+                    json!({"type": ["array", "null"], "items": {"type": "string"}}),
+                ),
+                (
+                    "risk?",
+                    maybe_words(&["read", "exec_low", "exec_high", "write"]),
+                ),
+                (
+                    "limit?",
+                    json!({"type": ["integer", "null"], "minimum": 1, "maximum": 100}),
+                ),
+            ]),
+        ),
+        (
             "Definition",
             json!({
                 "type": "object",
@@ -349,6 +371,20 @@ fn registry() -> Vec<(&'static str, Value)> {
             ]),
         ),
         ("Versions", page(&version)),
+        (
+            "Found",
+            object(&[
+                (
+                    "hits",
+                    json!({"type": "array", "items": {"type": "object"}}),
+                ),
+                ("fit", words(["nothing", "weak", "good"].into_iter())),
+                (
+                    "fits",
+                    json!({"type": "array", "items": words(["nothing", "weak", "good"].into_iter())}),
+                ),
+            ]),
+        ),
         (
             "Catalog",
             object(&[

@@ -26,6 +26,7 @@ pub(crate) enum Command {
     Mcp(cmd::mcp::McpArgs),
     Call(cmd::call::CallArgs),
     Tools(cmd::tools::ToolsArgs),
+    Search(cmd::search::SearchArgs),
     Register(cmd::register::RegisterArgs),
     Enable(cmd::enable::EnableArgs),
     Disable(cmd::disable::DisableArgs),

@@ -26,6 +26,7 @@ pub(crate) mod register;
 pub(crate) mod remove;
 pub(crate) mod rollback;
 pub(crate) mod runs;
+pub(crate) mod search;
 pub(crate) mod token;
 pub(crate) mod tools;
 pub(crate) mod undo;

@@ -50,6 +50,7 @@ fn main() -> ExitCode {
         cli::Command::Mcp(args) => wait(cmd::mcp::run(&args)),
         cli::Command::Call(args) => wait(cmd::call::run(&args)),
         cli::Command::Tools(args) => wait(cmd::tools::run(&args)),
+        cli::Command::Search(args) => wait(cmd::search::run(&args)),
         cli::Command::Register(args) => wait(cmd::register::run(&args)),
         cli::Command::Enable(args) => wait(cmd::enable::run(&args)),
         cli::Command::Disable(args) => wait(cmd::disable::run(&args)),

@@ -146,7 +146,7 @@ pub(super) fn snake(text: &str) -> String {
             'A'..='Z' => {
                 let word = before.is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
                     || before.is_some_and(|b| b.is_ascii_uppercase())
-                        && after.is_some_and(|a| a.is_ascii_lowercase());
+                        && after.is_some_and(char::is_ascii_lowercase);
                 if word {
                     out.push('_');
                 }

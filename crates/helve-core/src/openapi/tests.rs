@@ -1,5 +1,7 @@
 //! Documents as tools: what is carried over, what is told, and what a stranger may try.
 
+#![allow(clippy::needless_pass_by_value)]
+
 use std::fmt::Write as _;
 
 use proptest::prelude::*;

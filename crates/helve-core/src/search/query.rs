@@ -156,8 +156,9 @@ impl Found {
 impl Fit {
     /// Found by drawing hubs of 20 to 500 tools from public sets and asking them what
     /// they have a tool for and what they have none for. The more tools, the more of
-    /// any request somebody has a word of. `Nothing` loses about one real request in a
-    /// hundred, and `Weak` one in twenty to thirty.
+    /// any request somebody has a word of. `Nothing` loses fewer than one real request
+    /// in a hundred, and `Weak` doubts one in twenty to thirty. Of requests that no tool is
+    /// for, a quarter to a half are doubted; few get nothing.
     pub(super) fn of(plan: &Plan, ranked: &[Ranked], tools: usize) -> Self {
         let size = (tools.clamp(8, 500) as f32).ln();
         let mut usual = 0.018 * size - 0.026;

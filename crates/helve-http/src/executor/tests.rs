@@ -1,5 +1,7 @@
 //! Through the kernel, as every call goes.
 
+#![allow(clippy::needless_pass_by_value)]
+
 use std::collections::HashMap;
 
 use axum::Router;

@@ -1,5 +1,7 @@
 //! Requests as they go out, and arguments that try to be more than data.
 
+#![allow(clippy::needless_pass_by_value)]
+
 use proptest::prelude::*;
 use serde_json::json;
 

@@ -1,5 +1,7 @@
 //! What a definition may say about a request, and what it may not.
 
+#![allow(clippy::needless_pass_by_value)]
+
 use helve_core::def::Executor;
 use helve_core::{ToolDef, ToolName};
 use serde_json::json;

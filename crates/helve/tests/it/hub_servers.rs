@@ -83,7 +83,7 @@ fn a_server_comes_changes_and_goes() {
         assert_eq!(folder.json(&["mcp", "diff", "--json"]), json!([]));
 
         says(
-            &folder.helve(&["mcp", "remove", "pi"]).ended(3),
+            &folder.helve(&["mcp", "remove", "pyy"]).ended(3),
             &["did you mean `py`?"],
         );
         says(
@@ -141,10 +141,7 @@ fn the_configuration_speaks_of_servers() {
     both(|folder| {
         tools(folder, "py", "Says it.");
         let toml = "[mcp.servers.py]\nrisk = \"read\"\n[mcp.servers.py.tools.echo]\nname = \"say_it\"\ndescription = \"Says what it is told. Use it to say something.\"\n";
-        folder.write(
-            "helve.toml",
-            format!("{}\n{toml}", folder.read("helve.toml")),
-        );
+        folder.write("helve.toml", toml);
         add(folder, "py", &[]).ended(0);
         assert_eq!(
             folder.helve(&["call", "say_it", "text=hi"]).ended(0).out,
