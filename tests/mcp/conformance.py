@@ -4,7 +4,8 @@
 usage: conformance.py [--direct] [--client] [--only REVISION] [--helve PATH]
 
     --direct   the fixture server in the hub's place: what the library itself reaches
-    --client   the other side: the suite's servers, asked by the example `conformance_client`
+    --client   the other side: the suite's servers, asked through the gateway by the example
+               `conformance_client`
 
 Both requirement sets are run, at the wire of their revision. Whatever the fixture server passes
 directly and fails behind the hub was lost on the way. Every failing check is named, scored by the

@@ -4,26 +4,22 @@
 //! scenario is. What it wants to see is nearly always the same, so there is one
 //! visit for all: connect, list, call what is there, log in when asked to.
 //!
-//! [`upstream`] is all that it knows of a client library: the hub's own client can
-//! take that place.
+//! It goes the way that every call through the hub goes: the kernel, the gateway, the
+//! server. Nothing here speaks the protocol by itself.
 
-mod login;
+mod browser;
+mod gateway;
 mod made_up;
-mod upstream;
 
 use std::error::Error;
 
-use rmcp::model::{CallToolRequestParams, GetPromptRequestParams, ReadResourceRequestParams};
+use helve_mcp::upstream::List;
 use serde_json::{Value, json};
 
-use login::Login;
-use upstream::{Upstream, challenge};
+use gateway::Gateway;
 
 /// Anything that ends a visit.
 pub(crate) type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
-
-/// As often as a server may ask for another login before it is given up.
-const LOGINS: usize = 3;
 
 #[tokio::main]
 async fn main() -> Outcome<()> {
@@ -40,76 +36,55 @@ async fn main() -> Outcome<()> {
     let context = told("MCP_CONFORMANCE_CONTEXT");
     let context = serde_json::from_str(&context).unwrap_or(Value::Null);
     let version = told("MCP_CONFORMANCE_PROTOCOL_VERSION");
-    let mut login = None;
-    for logins in 0.. {
-        let Err(error) = visit(&url, &version, &context, login.as_ref()).await else {
-            return Ok(());
-        };
-        let Some(asked) = challenge(&*error) else {
-            return Err(error);
-        };
-        if logins == LOGINS {
-            break;
-        }
-        login = Some(Login::after(login, &url, &asked, &context).await?);
-    }
-    Err("the server asks for a login again and again".into())
+    let mut gateway = Gateway::open(&url, &version, &context).await?;
+    let visited = visit(&mut gateway, &context).await;
+    gateway.close().await;
+    visited
 }
 
 /// Sees everything that a server has.
-async fn visit(url: &str, version: &str, context: &Value, login: Option<&Login>) -> Outcome<()> {
-    let upstream = upstream::connect(url, version, login).await?;
-    let offers = upstream
-        .peer_info()
-        .map(|info| info.capabilities.clone())
-        .unwrap_or_default();
-    if offers.tools.is_some() || offers.resources.is_none() && offers.prompts.is_none() {
-        call_tools(&upstream, context).await?;
+async fn visit(gateway: &mut Gateway, context: &Value) -> Outcome<()> {
+    gateway.connect().await?;
+    call_tools(gateway, context).await?;
+    for resource in gateway.list(List::Resources).await {
+        let named = json!({"uri": resource["uri"]});
+        gateway.request("resources/read", named).await?;
     }
-    if offers.resources.is_some() {
-        for resource in upstream.list_all_resources().await? {
-            upstream
-                .read_resource(ReadResourceRequestParams::new(resource.uri))
-                .await?;
-        }
+    for prompt in gateway.list(List::Prompts).await {
+        let named = json!({"name": prompt["name"]});
+        gateway.request("prompts/get", named).await?;
     }
-    if offers.prompts.is_some() {
-        for prompt in upstream.list_all_prompts().await? {
-            upstream
-                .get_prompt(GetPromptRequestParams::new(prompt.name))
-                .await?;
-        }
-    }
-    upstream.cancel().await?;
     Ok(())
 }
 
 /// Calls what the scenario names, or else everything with arguments made up for it.
-async fn call_tools(upstream: &Upstream, context: &Value) -> Outcome<()> {
-    let tools = upstream.list_all_tools().await?;
+async fn call_tools(gateway: &mut Gateway, context: &Value) -> Outcome<()> {
+    let tools = gateway.tools();
     let mut calls = Vec::new();
-    match context["toolCalls"].as_array() {
-        Some(named) => {
+    let echo = tools.iter().find(|tool| tool.there == "json_schema_echo");
+    match (context["toolCalls"].as_array(), echo) {
+        (Some(named), _) => {
             for call in named {
-                let name = call["name"].as_str().unwrap_or_default().to_owned();
-                calls.push((name, call["arguments"].clone()));
+                let there = call["name"].as_str().unwrap_or_default();
+                let tool = tools.iter().find(|tool| tool.there == there);
+                let tool = tool.ok_or_else(|| format!("there is no tool `{there}`"))?;
+                calls.push((&tool.name, call["arguments"].clone()));
             }
         }
-        None => {
+        // It wants to see what became of the schemas of the others, and no more.
+        (None, Some(echo)) => {
+            for tool in tools.iter().filter(|tool| tool.there != echo.there) {
+                calls.push((&echo.name, json!({"schema": tool.schema})));
+            }
+        }
+        (None, None) => {
             for tool in &tools {
-                let arguments = match &*tool.name {
-                    // It wants to see what became of another tool's schema.
-                    "json_schema_echo" => json!({"schema": tools[0].input_schema}),
-                    _ => made_up::value(&Value::Object((*tool.input_schema).clone())),
-                };
-                calls.push((tool.name.to_string(), arguments));
+                calls.push((&tool.name, made_up::value(&tool.schema)));
             }
         }
     }
     for (name, arguments) in calls {
-        let arguments = arguments.as_object().cloned().unwrap_or_default();
-        let request = CallToolRequestParams::new(name).with_arguments(arguments);
-        upstream.call_tool(request).await?;
+        gateway.call(name, &arguments).await?;
     }
     Ok(())
 }

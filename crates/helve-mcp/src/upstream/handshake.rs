@@ -56,6 +56,9 @@ const LEGACY: &str = "2025-11-25";
 /// The revisions with a handshake that are understood here.
 const KNOWN: &[&str] = &[LEGACY, "2025-06-18", "2025-03-26", "2024-11-05"];
 
+/// The error code of a revision that a server does not speak.
+const UNSUPPORTED: i64 = -32022;
+
 const META: &str = "io.modelcontextprotocol/";
 
 /// How long a server may think about a question that it may not know.
@@ -179,7 +182,16 @@ async fn discover(peer: &Arc<Peer>, limit: Duration) -> Result<Face, Failed> {
     put_meta(&mut meta, MODERN, &json!({}));
     let mut params = Map::new();
     params.insert("_meta".to_owned(), Value::Object(meta));
-    let result = match asked(peer, "server/discover", params, limit).await {
+    let mut answer = asked(peer, "server/discover", params.clone(), limit).await;
+    // A refusal names the revisions to try instead. Of those that go without a handshake
+    // only one is known here: if it is among them, it is worth asking once more.
+    if let Ok(Err(error)) = &answer
+        && error.get("code").and_then(Value::as_i64) == Some(UNSUPPORTED)
+        && lists_modern(error.get("data").and_then(|data| data.get("supported")))
+    {
+        answer = asked(peer, "server/discover", params, limit).await;
+    }
+    let result = match answer {
         Ok(Ok(result)) => result,
         Ok(Err(error)) => {
             return Err(Failed::NotSo(format!(
@@ -193,9 +205,9 @@ async fn discover(peer: &Arc<Peer>, limit: Duration) -> Result<Face, Failed> {
         }
         Err(failed) => return Err(failed),
     };
-    let supported = result.get("supportedVersions").and_then(Value::as_array);
-    let modern = supported.is_some_and(|list| list.iter().any(|v| v.as_str() == Some(MODERN)));
-    if !modern {
+    // Some old servers answer whatever they do not know with an empty result: only one that
+    // names the revision speaks it.
+    if !lists_modern(result.get("supportedVersions")) {
         return Err(Failed::NotSo(format!(
             "it does not speak revision {MODERN}"
         )));
@@ -215,6 +227,11 @@ async fn discover(peer: &Arc<Peer>, limit: Duration) -> Result<Face, Failed> {
     };
     peer.set_face(face.clone());
     Ok(face)
+}
+
+fn lists_modern(versions: Option<&Value>) -> bool {
+    let versions = versions.and_then(Value::as_array);
+    versions.is_some_and(|list| list.iter().any(|v| v.as_str() == Some(MODERN)))
 }
 
 async fn asked(

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use rmcp::transport::auth::{
     AuthError, AuthorizationManager, AuthorizationRequest, AuthorizationSession,
-    ClientCredentialsConfig, OAuthClientConfig,
+    ClientCredentialsConfig, CredentialStore as _, OAuthClientConfig, WWWAuthenticateParams,
 };
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -29,6 +29,8 @@ pub(crate) struct Login {
     settings: OAuth,
     store: FileStore,
     manager: Mutex<Option<AuthorizationManager>>,
+    /// What the server said when it last wanted a login: where to go, and what to ask for.
+    challenge: std::sync::Mutex<Option<String>>,
 }
 
 impl Login {
@@ -43,6 +45,7 @@ impl Login {
             settings: settings.cloned().unwrap_or_default(),
             store: FileStore::new(&state.join("oauth"), server),
             manager: Mutex::default(),
+            challenge: std::sync::Mutex::default(),
         })
     }
 
@@ -64,23 +67,56 @@ impl Login {
         if let Ok(token) = manager.get_access_token().await {
             return Some(token);
         }
-        self.renew(manager).await.ok()?;
+        self.renew(manager, None).await.ok()?;
         manager.get_access_token().await.ok()
     }
 
     /// Tries to get another token after one was refused; whether it is worth asking again.
-    pub(crate) async fn again(&self, _challenge: Option<&str>) -> bool {
-        if !self.is_there() {
+    pub(crate) async fn again(&self, challenge: Option<&str>) -> bool {
+        if let Some(challenge) = challenge {
+            *self.challenge() = Some(challenge.to_owned());
+        }
+        // More than somebody agreed to is theirs to give: the same again would not do.
+        if !self.is_there() || self.lacks(challenge).is_some() {
             return false;
         }
         let mut kept = self.manager.lock().await;
-        if kept.is_none() {
-            *kept = self.fresh().await.ok();
-        }
+        // The server may have moved to another authorization server: it is looked up anew.
+        *kept = self.fresh().await.ok();
         match kept.as_mut() {
-            Some(manager) => self.renew(manager).await.is_ok(),
+            Some(manager) => self.renew(manager, challenge).await.is_ok(),
             None => false,
         }
+    }
+
+    fn challenge(&self) -> std::sync::MutexGuard<'_, Option<String>> {
+        let challenge = self.challenge.lock();
+        challenge.unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// The scopes that a server wants beside those that it was shown.
+    fn lacks(&self, challenge: Option<&str>) -> Option<Vec<String>> {
+        let url = reqwest::Url::parse(&self.url).ok()?;
+        let said = WWWAuthenticateParams::parse(challenge?, &url);
+        let scopes = said.scope.as_deref().unwrap_or_default();
+        let scopes = scopes.split_whitespace().map(str::to_owned).collect();
+        said.is_insufficient_scope().then_some(scopes)
+    }
+
+    /// What to ask for: what is configured, and what a login that was not enough had and
+    /// lacked. Nothing if the server is to say.
+    async fn scopes(&self, challenge: Option<&str>) -> Vec<String> {
+        let mut scopes = self.settings.scopes.clone();
+        if let Some(lacks) = self.lacks(challenge) {
+            let before = self.store.load().await.ok().flatten();
+            let before = before.map(|b| b.granted_scopes).unwrap_or_default();
+            for scope in before.into_iter().chain(lacks) {
+                if !scopes.contains(&scope) {
+                    scopes.push(scope);
+                }
+            }
+        }
+        scopes
     }
 
     async fn fresh(&self) -> Result<AuthorizationManager, AuthError> {
@@ -89,8 +125,14 @@ impl Login {
         Ok(manager)
     }
 
-    async fn renew(&self, manager: &mut AuthorizationManager) -> Result<(), AuthError> {
+    async fn renew(
+        &self,
+        manager: &mut AuthorizationManager,
+        challenge: Option<&str>,
+    ) -> Result<(), AuthError> {
         let settings = &self.settings;
+        let found = manager.resolve_metadata_from_challenge(challenge).await?;
+        manager.set_metadata(found.metadata);
         if let (true, Some(id), Some(secret)) = (
             settings.client_credentials,
             &settings.client_id,
@@ -102,8 +144,7 @@ impl Login {
                 scopes: settings.scopes.clone(),
                 resource: Some(self.url.clone()),
             };
-            let found = manager.resolve_metadata().await?;
-            manager.set_metadata(found.metadata);
+            manager.validate_client_credentials_metadata(&config)?;
             manager.configure_client_credentials(&config)?;
             manager.exchange_client_credentials(&config).await?;
             return Ok(());
@@ -126,16 +167,23 @@ impl Login {
         let port = listener.local_addr().map_err(|e| e.to_string())?.port();
         let redirect = format!("http://127.0.0.1:{port}/callback");
         let mut manager = self.fresh().await.map_err(said)?;
-        let found = manager.resolve_metadata().await.map_err(said)?;
-        manager.set_metadata(found.metadata);
+        let challenge = self.challenge().clone();
+        let found = manager.resolve_metadata_from_challenge(challenge.as_deref());
+        manager.set_metadata(found.await.map_err(said)?.metadata);
         let mut request = AuthorizationRequest::new(redirect.clone())
             .with_client_name("Helve")
             .with_application_type("native")
             .with_initial_scope_selection()
-            .with_scopes(self.settings.scopes.clone());
-        if let Some(id) = &self.settings.client_id {
-            request = request.with_preregistered_client(id.clone());
-        }
+            .with_scopes(self.scopes(challenge.as_deref()).await);
+        request = match (&self.settings.client_id, &self.settings.client_secret) {
+            // An id that is an address says where the client describes itself; servers that
+            // do not read such descriptions let it register.
+            (Some(id), None) if id.starts_with("https://") => {
+                request.with_client_metadata_url(id.clone())
+            }
+            (Some(id), _) => request.with_preregistered_client(id.clone()),
+            (None, _) => request,
+        };
         if let Some(secret) = &self.settings.client_secret {
             request = request.with_client_secret(secret.clone());
         }
@@ -176,6 +224,7 @@ impl LoggingIn {
             .map_err(|_| "nobody logged in in time".to_owned())??;
         // The next request asks the store again.
         *self.login.manager.lock().await = None;
+        *self.login.challenge() = None;
         Ok(())
     }
 

@@ -2,8 +2,8 @@
 //!
 //! Every request has an [`Exchange`], through which all that belongs to it comes in the
 //! order in which it came: progress, log messages, questions, the answer. Which request a
-//! message belongs to is never guessed. HTTP says it; on pipes a question belongs to a
-//! caller only if nobody else has a call under way.
+//! message belongs to is never guessed. Mostly HTTP says it; on pipes, and on HTTP's stream
+//! beside, a question belongs to a caller only if nobody else has a call under way.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -291,8 +291,8 @@ impl Peer {
         let to = match (method.as_str(), origin) {
             ("ping", _) => return self.reply(id, Ok(json!({}))),
             (_, Origin::Request(call)) => Only::One(call),
-            (_, Origin::Apart) => Only::None,
-            (_, Origin::Shared) => self.only(),
+            // Many servers ask on the stream beside what belongs to the call they work on.
+            (_, Origin::Apart | Origin::Shared) => self.only(),
         };
         let refusal = match to {
             Only::One(call) => match self.give(

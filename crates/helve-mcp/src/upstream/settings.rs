@@ -149,7 +149,8 @@ pub struct ToolRules {
 /// How a server is logged in to.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct OAuth {
-    /// The client's id there, where it was registered by hand.
+    /// The client's id there, where it was registered by hand; or the `https` address at
+    /// which it describes itself.
     pub client_id: Option<String>,
     /// Its secret.
     pub client_secret: Option<String>,

@@ -1,6 +1,7 @@
 //! The gateway against real programs and real sockets, good and bad.
 
 mod calls;
+mod first_words;
 mod hostile;
 mod life;
 mod logins;

@@ -25,6 +25,8 @@ struct Office {
     /// Bodies of requests for a token.
     asked: Arc<Mutex<Vec<HashMap<String, String>>>>,
     shown: Arc<Mutex<Vec<String>>>,
+    /// The scope that a call lacks.
+    lacks: Arc<Mutex<Option<String>>>,
 }
 
 async fn office() -> (Office, Upstream) {
@@ -104,7 +106,7 @@ async fn handle(
             let good = office.good.lock().unwrap().clone();
             if good.is_empty() || shown != Some(format!("Bearer {good}")) {
                 let challenge = format!(
-                    "Bearer resource_metadata=\"{base}/.well-known/oauth-protected-resource/mcp\""
+                    "Bearer scope=\"read\", resource_metadata=\"{base}/.well-known/oauth-protected-resource/mcp\""
                 );
                 return (
                     StatusCode::UNAUTHORIZED,
@@ -114,6 +116,13 @@ async fn handle(
                     .into_response();
             }
             let body: Value = serde_json::from_slice(&body).unwrap();
+            if let Some(scope) = &*office.lacks.lock().unwrap()
+                && body["method"] == "tools/call"
+            {
+                let challenge = format!("Bearer error=\"insufficient_scope\", scope=\"{scope}\"");
+                return (StatusCode::FORBIDDEN, [("www-authenticate", challenge)], "")
+                    .into_response();
+            }
             let result = match body["method"].as_str().unwrap() {
                 "server/discover" => {
                     json!({"resultType": "complete", "supportedVersions": ["2026-07-28"],
@@ -189,6 +198,61 @@ async fn somebody_logs_in_and_the_token_is_renewed() {
     assert_eq!(hub.call("w_echo", json!({})).await.result, Ok(json!("in")));
     hub.gate.logout("w").await.unwrap();
     assert!(!kept.exists());
+    hub.close().await;
+}
+
+/// The browser goes where it is sent, and comes back.
+async fn agree(office: &Office, hub: &Hub) -> HashMap<String, String> {
+    let url = reqwest::Url::parse(&hub.gate.login("w").await.unwrap()).unwrap();
+    let asked: HashMap<String, String> = url.query_pairs().into_owned().collect();
+    let back = format!(
+        "{}?code=c1&state={}&iss={}",
+        asked["redirect_uri"], asked["state"], office.base
+    );
+    reqwest::get(back).await.unwrap();
+    until("the login is done", || {
+        hub.gate.status("w").unwrap().login == Some(LoginState::Done)
+    })
+    .await;
+    asked
+}
+
+/// What the server asks for is asked for; what it lacks later, beside what there was.
+#[tokio::test]
+async fn a_login_that_is_not_enough_is_widened() {
+    let (office, server) = office().await;
+    let hub = Hub::open(vec![server]).await;
+    hub.gate.refresh("w").await.unwrap_err();
+    assert_eq!(agree(&office, &hub).await["scope"], "read");
+    hub.gate.refresh("w").await.unwrap();
+
+    *office.lacks.lock().unwrap() = Some("write".to_owned());
+    let answer = hub.call("w_echo", json!({})).await;
+    let hint = failure(&answer).hint.clone().unwrap();
+    assert!(hint.contains("helve mcp login w"), "{hint}");
+    let tokens = office.asked.lock().unwrap().len();
+    assert_eq!(
+        tokens, 1,
+        "the same again would not do, and is not asked for"
+    );
+    assert_eq!(agree(&office, &hub).await["scope"], "read write");
+
+    *office.lacks.lock().unwrap() = None;
+    assert_eq!(hub.call("w_echo", json!({})).await.result, Ok(json!("in")));
+    hub.close().await;
+}
+
+/// A client that describes itself is known by the address, where the server reads that;
+/// this one does not, and lets it register.
+#[tokio::test]
+async fn a_described_client_registers_where_it_must() {
+    let (office, mut server) = office().await;
+    server.rules.oauth = Some(OAuth {
+        client_id: Some("https://hub.example/client.json".to_owned()),
+        ..OAuth::default()
+    });
+    let hub = Hub::open(vec![server]).await;
+    assert_eq!(agree(&office, &hub).await["client_id"], "registered-1");
     hub.close().await;
 }
 

@@ -24,14 +24,14 @@ type Answering = Arc<dyn Fn(&Web, &Method, &HeaderMap, &Value) -> Response + Sen
 
 /// A server that answers as a test says.
 #[derive(Clone)]
-struct Web {
+pub(super) struct Web {
     answering: Answering,
-    seen: Arc<Mutex<Vec<(String, HeaderMap, Value)>>>,
+    pub(super) seen: Arc<Mutex<Vec<(String, HeaderMap, Value)>>>,
     tools: Arc<Mutex<Value>>,
 }
 
 impl Web {
-    fn methods(&self) -> Vec<String> {
+    pub(super) fn methods(&self) -> Vec<String> {
         let seen = self.seen.lock().unwrap();
         seen.iter()
             .map(|(method, _, body)| format!("{method} {}", body["method"].as_str().unwrap_or("-")))
@@ -40,7 +40,7 @@ impl Web {
 }
 
 /// Starts it; what it has seen, and how it is reached.
-async fn web(
+pub(super) async fn web(
     kind: &str,
     tools: Value,
     answering: impl Fn(&Web, &Method, &HeaderMap, &Value) -> Response + Send + Sync + 'static,
@@ -88,13 +88,13 @@ async fn handle(
     (web.answering)(&web, &method, &headers, &body)
 }
 
-fn json_answer(body: &Value, result: &Value) -> Response {
+pub(super) fn json_answer(body: &Value, result: &Value) -> Response {
     let text = json!({"jsonrpc": "2.0", "id": body["id"], "result": result}).to_string();
     ([("content-type", "application/json")], text).into_response()
 }
 
 /// What every good server of the modern era says.
-fn modern(web: &Web, body: &Value) -> Option<Response> {
+pub(super) fn modern(web: &Web, body: &Value) -> Option<Response> {
     match body["method"].as_str()? {
         "server/discover" => Some(json_answer(
             body,
@@ -110,7 +110,7 @@ fn modern(web: &Web, body: &Value) -> Option<Response> {
 }
 
 /// What every good server of the old era says, with a session.
-fn legacy(web: &Web, method: &Method, body: &Value) -> Option<Response> {
+pub(super) fn legacy(web: &Web, method: &Method, body: &Value) -> Option<Response> {
     if *method == Method::GET {
         return Some(StatusCode::METHOD_NOT_ALLOWED.into_response());
     }
@@ -144,7 +144,7 @@ fn events(texts: Vec<String>) -> Response {
     ([("content-type", "text/event-stream")], body).into_response()
 }
 
-fn event(message: &Value) -> String {
+pub(super) fn event(message: &Value) -> String {
     format!("event: message\ndata: {message}\n\n")
 }
 
