@@ -34,7 +34,7 @@ use std::time::Duration;
 use helve_core::name::nearest;
 use helve_kernel::{Caller, Executor, Kernel, Principal};
 use serde_json::{Map, Value};
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, watch};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -75,6 +75,8 @@ pub(crate) struct Inner {
     events: broadcast::Sender<Event>,
     closing: CancellationToken,
     tasks: TaskTracker,
+    /// How many servers are being seen for the first time.
+    unseen: watch::Sender<usize>,
     this: Weak<Inner>,
 }
 
@@ -172,6 +174,7 @@ impl Upstreams {
             events,
             closing: CancellationToken::new(),
             tasks: TaskTracker::new(),
+            unseen: watch::channel(0).0,
             this: this.clone(),
         });
         {
@@ -204,11 +207,22 @@ impl Upstreams {
         let inner = &self.0;
         for server in inner.servers() {
             if inner.book.face(server.name()).is_none() {
-                let watch = inner.watch();
-                inner
-                    .tasks
-                    .spawn(async move { drop(server.connect(None, &watch).await) });
+                let (watch, unseen) = (inner.watch(), inner.unseen.clone());
+                unseen.send_modify(|count| *count += 1);
+                inner.tasks.spawn(async move {
+                    drop(server.connect(None, &watch).await);
+                    unseen.send_modify(|count| *count -= 1);
+                });
             }
+        }
+    }
+
+    /// Waits until servers that were never seen before have been, or could not be; no longer
+    /// than this.
+    pub async fn seen(&self, limit: Duration) {
+        let mut unseen = self.0.unseen.subscribe();
+        if *unseen.borrow() > 0 {
+            let _ = timeout(limit, unseen.wait_for(|count| *count == 0)).await;
         }
     }
 

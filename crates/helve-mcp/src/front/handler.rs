@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Duration;
 
 use helve_core::def::ExecutorKind;
 use rmcp::handler::server::ServerHandler;
@@ -32,6 +33,12 @@ use super::passing::key_of;
 use super::session::{not_here, protocol};
 use super::verbatim::wrap;
 use super::{Session, lock};
+
+/// How long a first list waits for servers that were never seen before.
+const FIRST: Duration = Duration::from_secs(10);
+
+/// How often it is looked whether a client that is told of changes is still there.
+const QUIET: Duration = Duration::from_secs(30);
 
 /// What the handler is: a session, shared with whoever tells it of changes.
 #[derive(Clone)]
@@ -88,6 +95,9 @@ impl ServerHandler for Handler {
         context: Ctx,
     ) -> Result<ListToolsResult, ErrorData> {
         let who = self.0.who(&context)?;
+        if let Some(elsewhere) = self.0.front.elsewhere() {
+            elsewhere.seen(FIRST).await;
+        }
         let most = self.0.front.options().page;
         let list = self.0.listed(&who);
         let page = page("tools", list, cursor(&request), most)?;
@@ -342,16 +352,19 @@ impl ServerHandler for Handler {
         tokio::spawn(async move {
             let mut listening = Listening::new(session, who);
             loop {
-                let note = match notes.recv().await {
-                    Ok(note) => note,
-                    Err(tokio::sync::broadcast::error::RecvError::Lagged(_)) => {
-                        super::changes::Note::Tools
-                    }
-                    Err(tokio::sync::broadcast::error::RecvError::Closed) => return,
-                };
+                // A client that hung up says nothing, so it is looked at now and then.
+                let note = tokio::time::timeout(QUIET, notes.recv()).await;
                 if peer.is_transport_closed() {
                     return;
                 }
+                let note = match note {
+                    Err(_) => continue,
+                    Ok(Ok(note)) => note,
+                    Ok(Err(tokio::sync::broadcast::error::RecvError::Lagged(_))) => {
+                        super::changes::Note::Tools
+                    }
+                    Ok(Err(tokio::sync::broadcast::error::RecvError::Closed)) => return,
+                };
                 if let Some(notification) = listening.hears(&note)
                     && peer.send_notification(notification).await.is_err()
                 {

@@ -52,6 +52,15 @@ pub(crate) enum Outcome {
     Pending(Map<String, Value>),
 }
 
+impl Drop for Session {
+    fn drop(&mut self) {
+        // Connections that were only for this client end with it.
+        if let Some(elsewhere) = self.front.elsewhere() {
+            elsewhere.session_over(&self.id);
+        }
+    }
+}
+
 static SESSIONS: AtomicU64 = AtomicU64::new(0);
 
 impl Session {

@@ -131,7 +131,9 @@ fn greet(open: &Open, address: SocketAddr, url: &str, token: Option<&str>) {
     out::say(&format!("  workspace  {}", open.root.display()));
     out::say(&format!("  tools      {}", out::count(enabled, "tool")));
     out::say(&format!("  policy     {}", rules(open)));
-    out::say(&format!("  MCP        {url}/mcp, or the command `helve mcp`"));
+    out::say(&format!(
+        "  MCP        {url}/mcp, or the command `helve mcp`"
+    ));
     if !address.ip().is_loopback() {
         out::say(&format!(
             "  {} other machines can reach it: every route but /healthz, /openapi.json and /docs \

@@ -66,6 +66,7 @@ fn server(source: &str) -> Result<Upstream, Failure> {
         true => Err(Failure::usage("there is no server to ask")
             .hint("name one of `.mcp.json`, an address, or a command")),
         false => Ok(Upstream {
+            place: source.to_owned(),
             name,
             reach,
             rules: Rules::default(),
