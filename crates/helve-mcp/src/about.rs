@@ -14,7 +14,7 @@ use helve_kernel::{
 };
 use serde_json::{Value, json};
 
-use crate::front::{GET_TOOL_INFO, RUN_RESULT, SEARCH_TOOLS};
+use crate::front::{GET_TOOL_INFO, RUN_RESULT, SEARCH_TOOLS, View};
 
 /// The tools about the tools of a kernel.
 pub fn tools(kernel: &Kernel) -> Result<Vec<Tool>, ToolError> {
@@ -106,20 +106,22 @@ fn asked(about: &WeakKernel, ctx: &Ctx) -> Result<(Kernel, Arc<Principal>), Tool
     Ok((kernel, who))
 }
 
-/// Whether somebody may know of a tool.
-fn may_see(who: &Principal, entry: &Entry) -> bool {
-    let risk = entry.def.risk.unwrap_or(Risk::Write);
-    let reached = entry.open || who.reaches(entry.def.name.as_str());
-    entry.enabled && reached && risk <= who.max_risk
+/// Whether somebody may know of a tool, where a view shows it.
+fn may_see(who: &Principal, view: &View, entry: &Entry) -> bool {
+    let (name, risk) = (entry.def.name.as_str(), entry.def.risk);
+    let reached = entry.open || (who.reaches(name) && view.has(name));
+    entry.enabled && reached && risk.unwrap_or(Risk::Write) <= who.max_risk
 }
 
 fn found(about: &WeakKernel, ctx: &Ctx, args: &Value) -> Result<Value, ToolError> {
     let (kernel, who) = asked(about, ctx)?;
+    who.require(Permission::ToolRead)?;
+    let view = View::from_value(ctx.get(View::KEY));
     let queries = args["queries"].as_array().into_iter().flatten();
     let queries = queries.filter_map(Value::as_str).map(str::to_owned);
     let allow = |name: &str| {
         let entry = kernel.find(name);
-        entry.is_some_and(|entry| !entry.open && may_see(&who, &entry))
+        entry.is_some_and(|entry| !entry.open && may_see(&who, &view, &entry))
     };
     let tag = args["tag"].as_str().map(str::to_owned);
     let found = kernel.search(&Query {
@@ -152,8 +154,11 @@ fn line(entry: &Entry) -> Value {
 
 fn described(about: &WeakKernel, ctx: &Ctx, args: &Value) -> Result<Value, ToolError> {
     let (kernel, who) = asked(about, ctx)?;
+    who.require(Permission::ToolRead)?;
+    let view = View::from_value(ctx.get(View::KEY));
     let name = args["name"].as_str().unwrap_or_default();
-    let entry = kernel.find(name).filter(|entry| may_see(&who, entry));
+    let entry = kernel.find(name);
+    let entry = entry.filter(|entry| may_see(&who, &view, entry));
     let Some(entry) = entry else {
         let error =
             ToolError::not_found(format!("there is no tool named `{}`", name.escape_debug()));

@@ -24,6 +24,8 @@ pub(crate) fn page(
     if let Some(after) = after {
         rest.retain(|(place, _)| place.as_str() > after);
     }
+    // A page of nothing would be the last one.
+    let most = most.max(1);
     let mut result = Map::new();
     let more = rest.len() > most;
     rest.truncate(most);

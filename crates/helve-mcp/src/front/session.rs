@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
-use helve_kernel::{Call, Ctx, Principal, RunId, ToolError, Wait};
+use helve_core::name::nearest;
+use helve_kernel::{Approval, Call, Ctx, ErrorKind, Principal, RunId, ToolError, Wait};
 use rmcp::model::{
     ClientResult, CustomNotification, CustomRequest, ErrorCode, LoggingMessageNotification,
     Notification, ServerNotification, ServerRequest,
@@ -16,11 +17,11 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, ServiceError};
 use rmcp::{ErrorData, Peer, RoleServer};
 use serde_json::{Map, Value, json};
-use tokio::time::Instant;
+use tokio::time::{Instant, Interval};
 
 use super::answer::{MODERN, call_result, error_of, pending};
 use super::approval::APPROVAL;
-use super::disclose::{CALL_TOOL, RUN_RESULT};
+use super::disclose::{ABOUT_TOOLS, CALL_TOOL, RUN_RESULT};
 use super::talk::{Control, Done, From, Talk, Tell};
 use super::views::{View, foreign};
 use super::{Front, lock};
@@ -162,6 +163,9 @@ impl Session {
             if let Some(agent) = agent {
                 known = known.agent_id(agent);
             }
+            if ABOUT_TOOLS.contains(&tool.as_str()) {
+                known = known.set(View::KEY, self.view().to_value());
+            }
             let call = Call::new(who.clone(), tool, arguments)
                 .ctx(known.build())
                 .wait(Wait::Decision)
@@ -205,16 +209,8 @@ impl Session {
         who: &Arc<Principal>,
         ctx: &RequestContext<RoleServer>,
     ) -> Result<Map<String, Value>, ErrorData> {
-        let suspended = &self.front.0.suspended;
-        let Some(mut talk) = suspended.take(handle, &who.owner) else {
-            let message = "the requestState is not known here, or too old; begin again without it";
-            return Err(ErrorData::invalid_params(message, None));
-        };
-        if talk.asked != *asked {
-            let message = "the requestState belongs to another request";
-            suspended.put(talk, &who.owner);
-            return Err(ErrorData::invalid_params(message, None));
-        }
+        let taken = self.front.0.suspended.take(handle, &who.owner, asked);
+        let mut talk = taken.map_err(|why| ErrorData::invalid_params(why, None))?;
         let mut waits = None;
         if let Some(approval) = talk.approval.take() {
             let decided = match answers.get(APPROVAL) {
@@ -242,7 +238,10 @@ impl Session {
         who: &Principal,
     ) -> Result<Map<String, Value>, ErrorData> {
         match outcome {
-            Outcome::Done(done) => self.front.result_of(who, done),
+            Outcome::Done(mut done) => {
+                self.only_shown(&mut done, who);
+                self.front.result_of(who, done)
+            }
             Outcome::Task(result) | Outcome::Pending(result) => Ok(result),
             Outcome::Input(handle, questions) => {
                 let result = json!({
@@ -258,11 +257,29 @@ impl Session {
         }
     }
 
+    /// Of a name that nobody has, tells the nearest that this view shows, and no others.
+    fn only_shown(&self, done: &mut Done, who: &Principal) {
+        let Done::Answer(answer) = done else { return };
+        let asked = &answer.meta.tool;
+        if let Err(error) = &mut answer.result
+            && error.kind == ErrorKind::NotFound
+            && self.front.kernel().find(asked).is_none()
+        {
+            let snapshot = self.snapshot(who);
+            let names = snapshot.items.iter().map(|item| item.shown.as_str());
+            let near: Vec<String> = nearest(asked, names, 5)
+                .iter()
+                .map(|name| format!("`{name}`"))
+                .collect();
+            error.hint = (!near.is_empty()).then(|| format!("the nearest are {}", near.join(", ")));
+        }
+    }
+
     /// Goes along with a call until there is something to say to the client.
     pub(crate) async fn drive(
         &self,
         mut talk: Talk,
-        waits: Option<Box<helve_kernel::Approval>>,
+        waits: Option<Box<Approval>>,
         who: &Arc<Principal>,
         ctx: &RequestContext<RoleServer>,
     ) -> Result<Outcome, ErrorData> {
@@ -271,10 +288,7 @@ impl Session {
             return Err(ErrorData::internal_error("the call is over", None));
         };
         let mut asks = FuturesUnordered::new();
-        let mut waiting = waits;
-        let begun = Instant::now();
-        let mut ticks = tokio::time::interval_at(begun + TICK, TICK);
-        let until = begun + self.front.options().wait;
+        let mut waiting = waits.map(Waiting::new);
         loop {
             tokio::select! {
                 biased;
@@ -315,7 +329,7 @@ impl Session {
                                 Err(back) => {
                                     talk = *back;
                                     talk.take_up();
-                                    waiting = talk.approval.take();
+                                    waiting = talk.approval.take().map(Waiting::new);
                                     let Some(again) = lock(&talk.work).take() else {
                                         return Err(ErrorData::internal_error("the call is over", None));
                                     };
@@ -323,7 +337,7 @@ impl Session {
                                 }
                             }
                         } else {
-                            waiting = Some(approval);
+                            waiting = Some(Waiting::new(approval));
                         }
                     }
                     Control::Long(seed) => {
@@ -354,7 +368,7 @@ impl Session {
                             Err(_) => false,
                         };
                         if !decided {
-                            waiting = Some(approval);
+                            waiting = Some(Waiting::new(approval));
                         }
                     }
                 },
@@ -365,15 +379,15 @@ impl Session {
                     talk.let_go();
                     return Ok(Outcome::Done(done));
                 }
-                now = ticks.tick(), if waiting.is_some() => {
-                    let Some(approval) = &waiting else { continue };
-                    if now >= until {
+                waited = tick(&mut waiting) => {
+                    let Some(Waiting { approval, .. }) = &waiting else { continue };
+                    if waited >= self.front.options().wait {
                         talk.let_go();
                         let (run, id) = (approval.run.as_str(), approval.id.as_str());
                         return Ok(Outcome::Pending(pending(&approval.tool, run, id, RUN_RESULT)));
                     }
                     let message = format!("`{}` waits for approval {}", approval.tool, approval.id);
-                    let progress = (now - begun).as_secs();
+                    let progress = waited.as_secs();
                     let params = json!({"progress": progress, "message": message});
                     let method = "notifications/progress".to_owned();
                     self.give_on(Tell { method, params }, ctx).await;
@@ -477,6 +491,33 @@ impl Front {
                 call_result(&answer, output, known)
             }
         }
+    }
+}
+
+/// An approval that is waited for, while nobody here can be asked about it.
+struct Waiting {
+    approval: Box<Approval>,
+    begun: Instant,
+    ticks: Interval,
+}
+
+impl Waiting {
+    fn new(approval: Box<Approval>) -> Self {
+        let begun = Instant::now();
+        Self {
+            approval,
+            begun,
+            ticks: tokio::time::interval_at(begun + TICK, TICK),
+        }
+    }
+}
+
+/// How long is waited already, each time that the client should hear of it; never, where
+/// nothing is waited for.
+async fn tick(waiting: &mut Option<Waiting>) -> Duration {
+    match waiting {
+        Some(waiting) => waiting.ticks.tick().await - waiting.begun,
+        None => std::future::pending().await,
     }
 }
 

@@ -7,6 +7,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
 use super::lock;
 use super::talk::Talk;
 
@@ -53,13 +55,25 @@ impl Suspended {
         Some(handle)
     }
 
-    /// Takes a talk up again, for whoever began it.
-    pub(crate) fn take(&self, handle: &str, owner: &str) -> Option<Talk> {
+    /// Takes a talk up again, for whoever began it and asks for the same once more; why
+    /// not, otherwise. What is refused stays where it is.
+    pub(crate) fn take(
+        &self,
+        handle: &str,
+        owner: &str,
+        asked: &Value,
+    ) -> Result<Talk, &'static str> {
         let mut talks = lock(&self.talks);
-        let known = talks.get(handle).is_some_and(|a| a.owner == owner);
-        let mut talk = known.then(|| talks.remove(handle)).flatten()?.talk;
-        talk.take_up();
-        Some(talk)
+        let theirs = talks.get(handle).filter(|aside| aside.owner == owner);
+        let same = theirs.map(|aside| aside.talk.asked == *asked);
+        match same.map(|same| same.then(|| talks.remove(handle)).flatten()) {
+            Some(Some(mut aside)) => {
+                aside.talk.take_up();
+                Ok(aside.talk)
+            }
+            Some(None) => Err("the requestState belongs to another request"),
+            None => Err("the requestState is not known here, or too old; begin again without it"),
+        }
     }
 
     pub(crate) fn put_job(&self, id: &str, job: Arc<super::tasks::Job>) -> bool {

@@ -9,10 +9,11 @@ use std::fmt;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::FutureExt as _;
-use helve_kernel::{Answer, Approval, Caller, Kernel, Principal, RunId, ToolError};
+use helve_kernel::{Answer, Approval, Caller, ErrorKind, Kernel, Principal, RunId, ToolError};
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 
@@ -294,8 +295,17 @@ impl Drop for Guard {
         }
         let (kernel, who, run) = (self.kernel.clone(), self.who.clone(), self.run.clone());
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            // Over or unknown: then there is nothing to call off.
-            runtime.spawn(async move { kernel.cancel(&who, &run).await });
+            runtime.spawn(async move {
+                for pause in [0, 50, 500, 5000] {
+                    tokio::time::sleep(Duration::from_millis(pause)).await;
+                    match kernel.cancel(&who, &run).await {
+                        // Refused, or not on the record yet: a filter may still hold it.
+                        Err(error) if error.kind == ErrorKind::NotFound => {}
+                        // Called off, or over.
+                        _ => return,
+                    }
+                }
+            });
         }
     }
 }

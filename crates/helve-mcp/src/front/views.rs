@@ -8,7 +8,7 @@ use helve_core::def::{ExecutorKind, Reversible, Risk};
 use helve_core::dialect::{self, Strictness};
 use helve_core::policy::Pattern;
 use helve_core::tokens::estimate;
-use helve_kernel::{Entry, Principal};
+use helve_kernel::{Entry, Permission, Principal};
 use serde_json::{Map, Value, json};
 
 use super::disclose::{ABOUT_TOOLS, Disclose};
@@ -78,10 +78,34 @@ impl Default for View {
 }
 
 impl View {
+    /// Where the context of a call says which tools its view shows.
+    pub(crate) const KEY: &str = "helve/view";
+
     /// Whether a tool is in it.
     pub(crate) fn has(&self, tool: &str) -> bool {
         let any = |list: &[Pattern]| list.iter().any(|p| p.matches(tool));
         any(&self.tools) && !any(&self.hide)
+    }
+
+    /// What the tools about tools must know of it.
+    pub(crate) fn to_value(&self) -> Value {
+        let words = |list: &[Pattern]| list.iter().map(Pattern::as_str).collect::<Value>();
+        json!({"tools": words(&self.tools), "hide": words(&self.hide)})
+    }
+
+    /// The same view, as far as which tools are in it; all, where nothing is said.
+    pub(crate) fn from_value(value: Option<&Value>) -> Self {
+        let list = |key: &str| {
+            let words = value.and_then(|v| v[key].as_array())?;
+            let words = words.iter().filter_map(Value::as_str);
+            Some(words.map(Pattern::new).collect())
+        };
+        let all = Self::default();
+        Self {
+            tools: list("tools").unwrap_or(all.tools),
+            hide: list("hide").unwrap_or(all.hide),
+            ..Self::default()
+        }
     }
 
     pub(crate) fn pins(&self, tool: &str) -> bool {
@@ -148,7 +172,8 @@ impl Front {
     pub(crate) fn snapshot(&self, name: Option<&str>, who: &Principal) -> Arc<Snapshot> {
         let changes = self.kernel().tool_changes();
         let reach: Vec<&str> = who.scopes.iter().map(Pattern::as_str).collect();
-        let reach = format!("{} {}", who.max_risk.as_str(), reach.join(" "));
+        let sees = who.may(Permission::ToolRead);
+        let reach = format!("{sees} {} {}", who.max_risk.as_str(), reach.join(" "));
         let key = (name.map(str::to_owned), reach);
         if let Some(kept) = lock(&self.0.snapshots).get(&key)
             && kept.changes == changes
@@ -167,7 +192,10 @@ impl Front {
     fn look(&self, name: Option<&str>, who: &Principal, changes: u64) -> Snapshot {
         let default = View::default();
         let view = self.view(name).unwrap_or(&default);
-        let mut tools = self.kernel().tools();
+        let mut tools = match who.may(Permission::ToolRead) {
+            true => self.kernel().tools(),
+            false => Vec::new(),
+        };
         tools.retain(|entry| {
             let name = entry.def.name.as_str();
             let about = ABOUT_TOOLS.contains(&name);
@@ -220,6 +248,10 @@ fn plain_names(tools: &[Arc<Entry>]) -> HashMap<String, usize> {
 
 fn shown(def: &ToolDef, names: Names, plain: &HashMap<String, usize>) -> String {
     let canonical = def.name.as_str();
+    if ABOUT_TOOLS.contains(&canonical) {
+        // What a client is told at the beginning, and of what waits, names them so.
+        return canonical.to_owned();
+    }
     match (names, foreign(def)) {
         (Names::Helve, _) => canonical.to_owned(),
         (Names::Internal, _) => format!("internal_{canonical}"),
@@ -295,14 +327,17 @@ fn in_object(mut schema: Value) -> Value {
         return schema;
     }
     // What it refers to is looked for at the root.
-    let defs = schema.as_object_mut().and_then(|s| s.shift_remove("$defs"));
+    let defs = ["$defs", "definitions"].map(|key| {
+        let defs = schema.as_object_mut().and_then(|s| s.shift_remove(key));
+        defs.map(|defs| (key, defs))
+    });
     let mut wrapped = json!({
         "type": "object",
         "properties": {"result": schema},
         "required": ["result"],
     });
-    if let Some(defs) = defs {
-        wrapped["$defs"] = defs;
+    for (key, defs) in defs.into_iter().flatten() {
+        wrapped[key] = defs;
     }
     wrapped
 }

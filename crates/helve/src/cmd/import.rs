@@ -1,5 +1,6 @@
 //! `helve import`: an API, a server's list or a folder, as definition files.
 
+mod ask;
 mod openapi;
 mod read;
 mod shown;

@@ -15,7 +15,7 @@ use crate::hub::{Age, Open, Synced};
 use crate::state::State;
 use crate::{env, out, workspace};
 
-/// Run the hub: tools, policy, approvals and the record, behind a REST interface.
+/// Run the hub: tools, policy, approvals and the record, behind REST and MCP.
 ///
 /// State is kept in `.helve/` of the workspace; tools in `tools/` are loaded, and
 /// again whenever they change. Stop it with Ctrl-C: what runs is given ten seconds.
@@ -131,6 +131,7 @@ fn greet(open: &Open, address: SocketAddr, url: &str, token: Option<&str>) {
     out::say(&format!("  workspace  {}", open.root.display()));
     out::say(&format!("  tools      {}", out::count(enabled, "tool")));
     out::say(&format!("  policy     {}", rules(open)));
+    out::say(&format!("  MCP        {url}/mcp, or the command `helve mcp`"));
     if !address.ip().is_loopback() {
         out::say(&format!(
             "  {} other machines can reach it: every route but /healthz, /openapi.json and /docs \

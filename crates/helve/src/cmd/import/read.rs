@@ -9,7 +9,7 @@ use helve_core::read::{MAX_BYTES, Syntax};
 use helve_core::{ToolName, name};
 use serde_json::json;
 
-use super::{Found, Import, ImportArgs, Kind, openapi};
+use super::{Found, Import, ImportArgs, Kind, ask, openapi};
 use crate::cmd::{all_read, sound};
 use crate::exit::Failure;
 use crate::load::{self, Loaded, Reading};
@@ -35,7 +35,9 @@ pub(super) async fn find(
         Some(Kind::Dir) => return dir(source),
         None if path.is_dir() => return dir(source),
         // A server's name, or how it is started: there is no such file.
-        Some(Kind::Mcp) if source != "-" && !path.exists() => return mcp(args, &mcp_list(source)?),
+        Some(Kind::Mcp) if source != "-" && !path.exists() => {
+            return mcp(args, &ask::list(source).await?);
+        }
         None if source != "-" && !web && !path.exists() => {
             return Err(Failure::input(format!("`{source}` is not there"))
                 .hint("name a file, a folder or an address, or `-` for standard input"));
@@ -153,15 +155,6 @@ fn from_documents(mut loaded: Loaded) -> Result<Found, Failure> {
         findings: Vec::new(),
         secrets: Vec::new(),
     })
-}
-
-/// The list of a server that is asked now: its name in `.mcp.json`, its address, or the
-/// command that starts it.
-fn mcp_list(source: &str) -> Result<Taken, Failure> {
-    Err(Failure::input(format!(
-        "`{source}` is no file, and this build does not ask MCP servers yet"
-    ))
-    .hint("save what the server answers to `tools/list`, and import that file"))
 }
 
 /// The list of an MCP server as frozen definitions: what is called later is what was
