@@ -86,12 +86,7 @@ impl Gateway {
     pub(crate) async fn connect(&mut self) -> Outcome<()> {
         loop {
             match self.gate.refresh(SERVER).await {
-                Ok(seen) => {
-                    for problem in seen.problems {
-                        eprintln!("left out: {problem}");
-                    }
-                    return Ok(());
-                }
+                Ok(_) => return Ok(()),
                 Err(UpstreamError::Unavailable {
                     wants_login: true, ..
                 }) => self.log_in().await?,

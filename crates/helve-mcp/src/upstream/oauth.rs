@@ -202,6 +202,7 @@ impl Login {
     /// Forgets what was logged in.
     pub(crate) async fn forget(&self) -> Result<(), String> {
         *self.manager.lock().await = None;
+        *self.challenge() = None;
         self.store.remove()
     }
 }
