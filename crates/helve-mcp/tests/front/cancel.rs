@@ -12,7 +12,7 @@ const CANCELLED: RunState = RunState::Cancelled;
 pub async fn is_called_off(hub: &Hub, tool: &str, owner: &str) {
     assert_eq!(hub.ended(tool).await, [(CANCELLED, owner.to_owned())]);
     let record = hub.record().await;
-    let ended = |e: &&serde_json::Value| e["state"] == CANCELLED.as_str();
+    let ended = |e: &&serde_json::Value| e["details"]["state"] == CANCELLED.as_str();
     assert!(record.iter().any(|e| ended(&e)), "{record:?}");
 }
 
