@@ -84,7 +84,7 @@ async fn the_three_cost_next_to_nothing() {
         .filter(|t| three.contains(&text(&t["name"]).as_str()));
     let costs: Vec<usize> = three.map(|t| estimate(&t.to_string())).collect();
     assert_eq!(costs.len(), 3);
-    assert!(costs.iter().sum::<usize>() <= 200, "{costs:?} {tools:?}");
+    assert!(costs.iter().sum::<usize>() <= 200, "{costs:?}");
 }
 
 #[tokio::test(start_paused = true)]
