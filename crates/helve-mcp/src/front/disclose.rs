@@ -80,7 +80,7 @@ impl Session {
         let items = items.map(|item| (item.place.clone(), self.described(item)));
         let mut list: Vec<(String, Value)> = items.collect();
         if lean {
-            list.push((format!("/{CALL_TOOL}"), call_tool()));
+            list.push((format!("/{CALL_TOOL}"), brief(CALL_TOOL)));
         }
         list.sort_by(|a, b| a.0.cmp(&b.0));
         list
@@ -88,6 +88,9 @@ impl Session {
 
     /// A definition, with word of a server that cannot be reached.
     fn described(&self, item: &Item) -> Value {
+        if [SEARCH_TOOLS, GET_TOOL_INFO].contains(&item.shown.as_str()) {
+            return brief(&item.shown);
+        }
         let mut definition = item.definition.clone();
         let foreign = super::views::foreign(&item.entry.def);
         let why = foreign.and_then(|f| self.front.elsewhere()?.unavailable(f.server));
@@ -133,14 +136,27 @@ fn may_ask(item: &Item) -> bool {
     item.entry.def.risk != Some(helve_core::def::Risk::Read)
 }
 
-fn call_tool() -> Value {
-    json!({
-        "name": CALL_TOOL,
-        "description": "Call any tool by name.",
-        "inputSchema": {
-            "type": "object",
-            "properties": {"name": {"type": "string"}, "arguments": {"type": "object"}},
-            "required": ["name"],
-        },
-    })
+/// One of the three as every client pays for it: no more than it takes to use it. What else
+/// a search takes is on its page, and what is missing in a call is told.
+fn brief(name: &str) -> Value {
+    let text = json!({"type": "string"});
+    let (description, input) = match name {
+        SEARCH_TOOLS => (
+            "Find tools by what they do, one query per step. Use it first.",
+            json!({
+                "type": "object",
+                "properties": {"queries": {"type": "array", "items": text}},
+                "required": ["queries"],
+            }),
+        ),
+        GET_TOOL_INFO => (
+            "Read how a tool is called.",
+            json!({"type": "object", "properties": {"name": text}}),
+        ),
+        _ => (
+            "Call any tool.",
+            json!({"type": "object", "properties": {"name": text, "arguments": {"type": "object"}}}),
+        ),
+    };
+    json!({"name": name, "description": description, "inputSchema": input})
 }

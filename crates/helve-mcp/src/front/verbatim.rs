@@ -6,6 +6,7 @@
 //! ([`Verbatim`], for connections and sessions), otherwise from the bytes of the body.
 
 use std::future::Future;
+use std::sync::LazyLock;
 
 use rmcp::RoleServer;
 use rmcp::model::{CustomResult, MetaObject, ServerJsonRpcMessage, ServerResult};
@@ -15,13 +16,28 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-/// Where in `_meta` it stands. Only what this crate wraps has it at that place: what a
-/// server elsewhere says there is inside of what is wrapped.
+/// Where in `_meta` it stands.
 const KEY: &str = "helve/verbatim";
+
+/// Where the mark stands by which it is known as ours.
+const MARK: &str = "helve/mark";
+
+/// A word of chance. Whatever a server elsewhere says under our keys is its own, and is not
+/// taken for something wrapped, however often a message is looked at on its way out.
+fn mark() -> &'static str {
+    static CHOSEN: LazyLock<String> = LazyLock::new(|| {
+        let mut bytes = [0; 16];
+        // Without chance nothing else here works either: there are no handles.
+        let _ = getrandom::fill(&mut bytes);
+        bytes.iter().map(|b| format!("{b:02x}")).collect()
+    });
+    &CHOSEN
+}
 
 /// Wraps a result.
 pub(crate) fn wrap(result: Map<String, Value>) -> MetaObject {
     let mut meta = Map::new();
+    meta.insert(MARK.to_owned(), mark().into());
     meta.insert(KEY.to_owned(), Value::Object(result));
     MetaObject(meta)
 }
@@ -43,7 +59,9 @@ fn unwrap(message: &mut ServerJsonRpcMessage) {
         ServerResult::GetTaskResult(r) => &mut r.meta,
         _ => return,
     };
-    if let Some(result) = meta.as_mut().and_then(|m| m.0.shift_remove(KEY)) {
+    let ours = meta.as_mut().map(|m| &mut m.0);
+    let ours = ours.filter(|m| m.get(MARK).is_some_and(|found| found == mark()));
+    if let Some(result) = ours.and_then(|m| m.shift_remove(KEY)) {
         response.result = ServerResult::CustomResult(CustomResult::new(result));
     }
 }
@@ -87,6 +105,8 @@ struct Wrapping<'a> {
 
 #[derive(Deserialize)]
 struct Wrapped<'a> {
+    #[serde(rename = "helve/mark")]
+    mark: &'a str,
     #[serde(borrow, rename = "helve/verbatim")]
     verbatim: &'a RawValue,
 }
@@ -101,6 +121,9 @@ struct Answer<'a> {
 /// The same for the bytes of a message; `None` where they wrap nothing.
 pub(crate) fn unwrap_bytes(message: &[u8]) -> Option<Vec<u8>> {
     let sent: Sent<'_> = serde_json::from_slice(message).ok()?;
+    if sent.result.meta.mark != mark() {
+        return None;
+    }
     let answer = Answer {
         jsonrpc: "2.0",
         id: sent.id,
@@ -131,12 +154,19 @@ pub(crate) fn unwrap_events(piece: &[u8]) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{unwrap_bytes, unwrap_events};
+    use super::{mark, unwrap_bytes, unwrap_events};
+
+    /// A message in which a `$` stands for our mark.
+    fn sent(text: &str) -> Vec<u8> {
+        text.replace('$', mark()).into_bytes()
+    }
 
     #[test]
     fn what_is_wrapped_leaves_as_it_is() {
-        let sent = br#"{"jsonrpc":"2.0","id":"a","result":{"content":[],"_meta":{"helve/verbatim":{"z":1,"a":{"_meta":{"helve/verbatim":0}},"n":1.50}}}}"#;
-        let left = unwrap_bytes(sent).unwrap();
+        let sent = sent(
+            r#"{"jsonrpc":"2.0","id":"a","result":{"content":[],"_meta":{"helve/mark":"$","helve/verbatim":{"z":1,"a":{"_meta":{"helve/verbatim":0}},"n":1.50}}}}"#,
+        );
+        let left = unwrap_bytes(&sent).unwrap();
         assert_eq!(
             String::from_utf8(left).unwrap(),
             r#"{"jsonrpc":"2.0","id":"a","result":{"z":1,"a":{"_meta":{"helve/verbatim":0}},"n":1.50}}"#
@@ -145,20 +175,22 @@ mod tests {
 
     #[test]
     fn all_else_stays() {
-        for sent in [
+        for text in [
             r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#,
-            r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"_meta":{"helve/verbatim":{}}}}"#,
+            r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"_meta":{"helve/mark":"$","helve/verbatim":{}}}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":{"_meta":{"helve/verbatim":{"a":1}}}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":{"_meta":{"helve/mark":"guessed","helve/verbatim":{"a":1}}}}"#,
             r#"{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"_meta helve/verbatim"}}"#,
             "not json",
         ] {
-            assert_eq!(unwrap_bytes(sent.as_bytes()), None, "{sent}");
+            assert_eq!(unwrap_bytes(&sent(text)), None, "{text}");
         }
     }
 
     #[test]
     fn events_keep_their_other_lines() {
-        let piece = "id: 1\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"_meta\":{\"helve/verbatim\":{\"a\":1}}}}\n\n";
-        let left = unwrap_events(piece.as_bytes()).unwrap();
+        let piece = "id: 1\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"_meta\":{\"helve/mark\":\"$\",\"helve/verbatim\":{\"a\":1}}}}\n\n";
+        let left = unwrap_events(&sent(piece)).unwrap();
         assert_eq!(
             String::from_utf8(left).unwrap(),
             "id: 1\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"a\":1}}\n\n"

@@ -1,7 +1,12 @@
 //! Calls that nobody waits for any more.
 
-use helve_kernel::RunState;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use helve_kernel::{Filter, Next, Passing, Reply, RunState, ToolError};
+use helve_mcp::Options;
 use serde_json::json;
+use tokio::sync::Semaphore;
 
 use super::approval::asks;
 use super::support::Hub;
@@ -12,7 +17,7 @@ const CANCELLED: RunState = RunState::Cancelled;
 pub async fn is_called_off(hub: &Hub, tool: &str, owner: &str) {
     assert_eq!(hub.ended(tool).await, [(CANCELLED, owner.to_owned())]);
     let record = hub.record().await;
-    let ended = |e: &&serde_json::Value| e["state"] == CANCELLED.as_str();
+    let ended = |e: &&serde_json::Value| e["details"]["state"] == CANCELLED.as_str();
     assert!(record.iter().any(|e| ended(&e)), "{record:?}");
 }
 
@@ -91,4 +96,43 @@ async fn one_request_is_cancelled_and_the_other_goes_on() {
         .collect();
     states.sort_by_key(|s| s.as_str());
     assert_eq!(states, [CANCELLED, RunState::Succeeded]);
+}
+
+/// Holds calls before they begin.
+struct Held {
+    arrived: Semaphore,
+    go: Semaphore,
+}
+
+#[async_trait]
+impl Filter for Held {
+    fn name(&self) -> &str {
+        "held"
+    }
+
+    async fn around(&self, call: Passing, next: Next<'_>) -> Result<Reply, ToolError> {
+        self.arrived.add_permits(1);
+        self.go.acquire().await.unwrap().forget();
+        next.run(call).await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_called_off_before_it_begins_does_not_run_on() {
+    let held = Arc::new(Held {
+        arrived: Semaphore::new(0),
+        go: Semaphore::new(0),
+    });
+    let hub = Hub::built(Options::default(), |b| b.filter(held.clone())).await;
+    let who = hub.agent("a", "ann").await;
+    let mut client = hub.legacy(&who, json!({})).await;
+    let id = client.begin("gate_wait", json!({})).await;
+    held.arrived.acquire().await.unwrap().forget();
+    let params = json!({"requestId": id});
+    client.tell("notifications/cancelled", params).await;
+    // The server has read it when it answers what came after.
+    client.names().await;
+    held.go.add_permits(1);
+    super::support::settle().await;
+    is_called_off(&hub, "gate_wait", "agent:a").await;
 }

@@ -1,20 +1,12 @@
 //! Word of changed lists.
 
-use std::time::Duration;
-
 use helve_kernel::Principal;
 use serde_json::{Value, json};
 
 use super::client::Client;
-use super::support::{Hub, echo};
+use super::support::{Hub, echo, settle};
 
 const CHANGED: &str = "notifications/tools/list_changed";
-
-/// Lets everything happen that is under way: the clock of these tests stands still until
-/// nothing else is left to do.
-async fn settle() {
-    tokio::time::sleep(Duration::from_secs(1)).await;
-}
 
 /// A client of either era that listens.
 async fn listening(hub: &Hub, modern: bool, scopes: &[&str]) -> Client {

@@ -240,7 +240,7 @@ async fn what_is_structured_fits_the_schema_that_was_listed() {
         let compiled = helve_core::schema::Schema::compile(&schema).unwrap();
         assert!(compiled.accepts(&structured), "{tool}: {schema}");
         assert!(
-            !compiled.accepts(&json!({"result": {"a": [null]}, "text": 1})),
+            !compiled.accepts(&json!({"result": null, "text": 1})),
             "{tool}"
         );
     }

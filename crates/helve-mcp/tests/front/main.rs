@@ -20,5 +20,6 @@ mod http;
 mod list;
 mod sdk;
 mod support;
+mod talk;
 mod tasks;
 mod verbatim;

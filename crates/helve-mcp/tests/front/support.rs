@@ -210,6 +210,12 @@ impl Hub {
     }
 }
 
+/// Lets everything happen that is under way: the clock of a test that calls this stands
+/// still until nothing else is left to do.
+pub async fn settle() {
+    tokio::time::sleep(Duration::from_secs(20)).await;
+}
+
 pub fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
