@@ -73,6 +73,13 @@ impl Default for Options {
 #[derive(Clone)]
 pub struct Front(Arc<Inner>);
 
+/// Tools by name, and the state of the registry that they are of.
+#[derive(Default)]
+struct Headers {
+    changes: Option<u64>,
+    tools: HashMap<String, Arc<Entry>>,
+}
+
 struct Inner {
     kernel: Kernel,
     elsewhere: Option<Upstreams>,
@@ -81,7 +88,7 @@ struct Inner {
     snapshots: Mutex<HashMap<views::Key, Arc<Snapshot>>>,
     changes: changes::Changes,
     /// The tools whose arguments travel in headers, as of a state of the registry.
-    headers: Mutex<(Option<u64>, HashMap<String, Arc<Entry>>)>,
+    headers: Mutex<Headers>,
     /// Which sessions have called which server lately.
     lately: Mutex<HashMap<String, Vec<changes::Recent>>>,
 }

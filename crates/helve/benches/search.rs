@@ -169,7 +169,8 @@ fn speed(count: usize, tools: &[Document], requests: &[String]) {
         "", "helve", "tantivy", "ratio"
     );
     let row = |name: &str, value: &dyn Fn(&Round) -> f64| {
-        let [ours, theirs] = [0, 1].map(|i| median(rounds[i].iter().map(value).collect()));
+        let [ours, theirs] =
+            [0, 1].map(|i| median(&rounds[i].iter().map(value).collect::<Vec<f64>>()));
         println!(
             "{name:<24} {ours:>12.0} {theirs:>12.0} {:>8.1}",
             theirs / ours
@@ -201,8 +202,8 @@ fn cpu(work: impl FnOnce()) -> f64 {
     now() - start
 }
 
-fn median(values: Vec<f64>) -> f64 {
-    percentile(&values, 0.5)
+fn median(values: &[f64]) -> f64 {
+    percentile(values, 0.5)
 }
 
 fn percentile(values: &[f64], share: f64) -> f64 {

@@ -454,7 +454,7 @@ impl super::Front {
     fn with_headers(&self, name: &str) -> Option<Arc<helve_kernel::Entry>> {
         let changes = self.kernel().tool_changes();
         let mut kept = lock(&self.0.headers);
-        if kept.0 != Some(changes) {
+        if kept.changes != Some(changes) {
             let mut found = std::collections::HashMap::new();
             for entry in self.kernel().tools() {
                 if !has_header(&entry.def.input_schema) {
@@ -468,9 +468,12 @@ impl super::Front {
                 }
                 found.insert(entry.def.name.to_string(), entry);
             }
-            *kept = (Some(changes), found);
+            *kept = super::Headers {
+                changes: Some(changes),
+                tools: found,
+            };
         }
-        kept.1.get(name).cloned()
+        kept.tools.get(name).cloned()
     }
 }
 

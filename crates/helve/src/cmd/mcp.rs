@@ -185,12 +185,12 @@ async fn join(args: &McpArgs, state: &State) -> Done {
     let there = async {
         let copied = tokio::io::copy(&mut input, &mut to_hub).await;
         let closed = to_hub.shutdown().await;
-        copied.and_then(|_| closed)
+        copied.and(closed)
     };
     let back = async {
         let copied = tokio::io::copy(&mut from_hub, &mut output).await;
         let flushed = output.flush().await;
-        copied.and_then(|_| flushed)
+        copied.and(flushed)
     };
     tokio::pin!(there, back);
     tokio::select! {
