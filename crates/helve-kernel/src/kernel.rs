@@ -462,7 +462,7 @@ impl Kernel {
         let tools = self.tools();
         let enabled: Vec<&ToolDef> = tools
             .iter()
-            .filter(|e| e.enabled)
+            .filter(|e| e.enabled && !e.open)
             .map(|e| &*e.def)
             .collect();
         helve_core::catalog::catalog_of(&enabled, budget)

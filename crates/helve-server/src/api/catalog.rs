@@ -27,7 +27,7 @@ pub(crate) async fn show(State(hub): State<Hub>, Caller(who): Caller, query: Que
     // Enabled is what the registry says: the definition may have been written disabled.
     let shown: Vec<&ToolDef> = tools
         .iter()
-        .filter(|e| e.enabled && who.reaches(e.def.name.as_str()))
+        .filter(|e| e.enabled && !e.open && who.reaches(e.def.name.as_str()))
         .map(|e| &*e.def)
         .collect();
     let made = catalog_of(&shown, budget.unwrap_or(BUDGET));
@@ -51,6 +51,7 @@ pub(crate) async fn policy(State(hub): State<Hub>, Caller(who): Caller, query: Q
     let tools = kernel.tools();
     let tools: Vec<(&str, _)> = tools
         .iter()
+        .filter(|e| !e.open)
         .map(|e| (e.def.name.as_str(), e.def.risk))
         .collect();
     let principals: Vec<&str> = principals.iter().map(String::as_str).collect();

@@ -28,8 +28,10 @@ pub(crate) async fn list(State(hub): State<Hub>, Caller(who): Caller, query: Que
         _ => Strictness::Loose,
     };
     let mut tools = hub.kernel().tools();
+    // The tools about tools are no part of what they tell about.
     tools.retain(|e| {
-        who.reaches(e.def.name.as_str())
+        !e.open
+            && who.reaches(e.def.name.as_str())
             && query
                 .get("cursor")
                 .is_none_or(|after| e.def.name.as_str() > after)

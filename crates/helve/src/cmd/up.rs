@@ -122,7 +122,7 @@ fn greet(open: &Open, address: SocketAddr, url: &str, token: Option<&str>) {
         return;
     }
     let tools = open.kernel().tools();
-    let enabled = tools.iter().filter(|e| e.enabled).count();
+    let enabled = tools.iter().filter(|e| e.enabled && !e.open).count();
     out::say(&format!(
         "{} listens on {}  (pages: {url}/docs)",
         strong("helve"),

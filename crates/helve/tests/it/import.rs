@@ -368,11 +368,51 @@ fn the_list_of_a_server_is_frozen() {
     );
 
     let asks = folder.helve(&["import", "mcp", "some-server"]).ended(3);
-    assert!(
-        asks.err.contains("does not ask MCP servers yet"),
-        "{}",
-        asks.err
-    );
+    assert!(asks.err.contains("does not tell its tools"), "{}", asks.err);
+}
+
+/// Two pages of tools, for whoever asks.
+const SERVER: &str = r#"
+import json, sys
+PAGES = {None: ("first", "more"), "more": ("second", None)}
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" not in asked:
+        continue
+    answer = {"jsonrpc": "2.0", "id": asked["id"]}
+    if asked["method"] == "initialize":
+        answer["result"] = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+                            "serverInfo": {"name": "paged", "version": "1"}}
+    elif asked["method"] == "tools/list":
+        name, cursor = PAGES[(asked.get("params") or {}).get("cursor")]
+        tool = {"name": name, "description": "Does it. Use it.", "inputSchema": {"type": "object"}}
+        answer["result"] = {"tools": [tool]}
+        if cursor:
+            answer["result"]["nextCursor"] = cursor
+    else:
+        answer["error"] = {"code": -32601, "message": "no such method"}
+    print(json.dumps(answer), flush=True)
+"#;
+
+#[test]
+fn a_server_is_asked_for_its_list() {
+    let folder = Folder::new();
+    folder.write("paged.py", SERVER);
+    folder
+        .helve(&["import", "mcp", "python3 paged.py", "--server", "paged"])
+        .ended(0);
+    for name in ["first", "second"] {
+        let text = folder.read(&format!("tools/paged/{name}.toml"));
+        assert!(text.contains("server = \"paged\""), "{text}");
+        assert!(text.contains("risk = \"write\""), "{text}");
+    }
+    // By its name in the workspace's own list of servers.
+    let servers = r#"{"mcpServers": {"pages": {"command": "python3", "args": ["paged.py"]}}}"#;
+    folder.write(".mcp.json", servers);
+    let shown = folder
+        .helve(&["import", "mcp", "pages", "--dry-run"])
+        .ended(0);
+    assert!(shown.out.contains("pages_first"), "{}", shown.out);
 }
 
 #[test]
