@@ -166,7 +166,10 @@ impl Front {
         let record = Record::new(at, "mcp.passed_on", &who.owner, subject.unwrap_or(method))
             .with("method", method)
             .with("server", server)
-            .with("token", who.token.as_ref().map(|t| t.as_str()));
+            .with(
+                "token",
+                who.token.as_ref().map(helve_kernel::TokenId::as_str),
+            );
         let recorded = self.kernel().store().record(record).await;
         recorded.map_err(|e| {
             let message = format!("not passed on: the record could not be written: {e}");
