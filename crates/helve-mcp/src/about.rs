@@ -177,7 +177,8 @@ async fn result(about: &WeakKernel, ctx: &Ctx, args: &Value) -> Result<Value, To
     };
     let id = RunId::parse(asked).ok_or_else(unknown)?;
     let run = kernel.run(&id).await.map_err(|_| unknown())?;
-    let theirs = run.owner == who.owner || run.under.as_ref() == Some(&who.owner);
+    let own = run.owner == who.owner && run.under == who.under;
+    let theirs = own || run.under.as_ref() == Some(&who.owner);
     if !theirs && !who.may(Permission::AuditRead) {
         return Err(unknown());
     }

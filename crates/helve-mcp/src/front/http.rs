@@ -25,6 +25,7 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use tokio_util::sync::CancellationToken;
 
 use super::handler::Handler;
+use super::session::party;
 use super::verbatim::{Verbatim, unwrap_bytes, unwrap_events};
 use super::{Front, Session, lock};
 
@@ -54,6 +55,7 @@ pub type Answer = Response<BoxBody<Bytes, Infallible>>;
 pub struct Service {
     inner: StreamableHttpService<Handler, Sessions>,
     owners: Arc<Owners>,
+    sessions: Arc<Sessions>,
 }
 
 impl Service {
@@ -81,8 +83,9 @@ impl Service {
             .with_cancellation_token(closing);
         let sessions = Arc::new(Sessions(local));
         Some(Self {
-            inner: StreamableHttpService::new(handler, sessions, config),
+            inner: StreamableHttpService::new(handler, sessions.clone(), config),
             owners: Arc::default(),
+            sessions,
         })
     }
 
@@ -101,7 +104,7 @@ impl Service {
         };
         let session = session_of(request.headers());
         if let Some(session) = &session
-            && !self.owners.is(session, &who.owner)
+            && !self.owners.is(session, &party(&who))
         {
             // What belongs to somebody else is not there.
             return refuse(StatusCode::NOT_FOUND, "there is no such session");
@@ -111,7 +114,11 @@ impl Service {
         if let Some(session) = session.filter(|_| closes) {
             self.owners.forget(&session);
         } else if let Some(new) = session_of(response.headers()) {
-            self.owners.set(new, &who.owner);
+            if self.owners.are_many() {
+                let live = self.sessions.0.sessions.read().await;
+                self.owners.keep(|session| live.contains_key(session));
+            }
+            self.owners.set(new, &party(&who));
         }
         verbatim(response)
     }
@@ -150,28 +157,45 @@ fn verbatim(response: Answer) -> Answer {
 
 /// Who began which session.
 #[derive(Default)]
-struct Owners(Mutex<HashMap<String, String>>);
+struct Owners(Mutex<Begun>);
 
-/// How many sessions are remembered; beyond it the sessions themselves are long gone.
-const SESSIONS: usize = 100_000;
+#[derive(Default)]
+struct Begun {
+    by: HashMap<String, String>,
+    /// How many were left when those of sessions that are gone were last dropped.
+    left: usize,
+}
+
+/// Beyond how many more it is looked for sessions that are gone.
+const MORE: usize = 1000;
 
 impl Owners {
+    /// Whether there are so many that some sessions may be gone.
+    fn are_many(&self) -> bool {
+        let begun = lock(&self.0);
+        begun.by.len() >= 2 * begun.left + MORE
+    }
+
+    /// Forgets those of sessions that are gone, and of no other: a session whose owner is
+    /// forgotten is nobody's.
+    fn keep(&self, live: impl Fn(&str) -> bool) {
+        let mut begun = lock(&self.0);
+        begun.by.retain(|session, _| live(session));
+        begun.left = begun.by.len();
+    }
+
     fn is(&self, session: &str, owner: &str) -> bool {
-        lock(&self.0)
-            .get(session)
-            .is_some_and(|known| known == owner)
+        let begun = lock(&self.0);
+        let known = begun.by.get(session);
+        known.is_some_and(|known| known == owner)
     }
 
     fn set(&self, session: String, owner: &str) {
-        let mut owners = lock(&self.0);
-        if owners.len() >= SESSIONS {
-            owners.clear();
-        }
-        owners.insert(session, owner.to_owned());
+        lock(&self.0).by.insert(session, owner.to_owned());
     }
 
     fn forget(&self, session: &str) {
-        lock(&self.0).remove(session);
+        lock(&self.0).by.remove(session);
     }
 }
 
@@ -232,5 +256,24 @@ impl SessionManager for Sessions {
         last_event_id: String,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
         self.0.resume(id, last_event_id).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MORE, Owners};
+
+    #[test]
+    fn what_is_gone_is_forgotten_and_nothing_else() {
+        let owners = Owners::default();
+        for n in 0..MORE {
+            assert!(!owners.are_many(), "{n}");
+            owners.set(format!("s{n}"), "ann");
+        }
+        assert!(owners.are_many());
+        owners.keep(|session| session.ends_with('7'));
+        assert!(owners.is("s7", "ann") && !owners.is("s7", "bob"));
+        assert!(!owners.is("s8", "ann"));
+        assert!(!owners.are_many());
     }
 }

@@ -163,7 +163,7 @@ impl Session {
         let server = entry.as_ref().and_then(|e| foreign(&e.def));
         let server = server.map(|f| f.server.to_owned());
         if let Some(server) = &server {
-            self.front.calls(server, &self.id, &who.owner);
+            self.front.calls(server, &self.id, &party(&who));
         }
         let (kernel, run) = (self.front.kernel().clone(), RunId::fresh());
         let agent = client_name(ctx);
@@ -186,7 +186,7 @@ impl Session {
         talk.given = answers.clone();
         let outcome = self.drive(talk, None, &who, ctx).await;
         if let Some(server) = &server {
-            self.front.calls(server, &self.id, &who.owner);
+            self.front.calls(server, &self.id, &party(&who));
         }
         self.outcome(outcome?, &who)
     }
@@ -218,7 +218,7 @@ impl Session {
         who: &Arc<Principal>,
         ctx: &RequestContext<RoleServer>,
     ) -> Result<Map<String, Value>, ErrorData> {
-        let taken = self.front.0.suspended.take(handle, &who.owner, asked);
+        let taken = self.front.0.suspended.take(handle, &party(who), asked);
         let mut talk = taken.map_err(|why| ErrorData::invalid_params(why, None))?;
         let mut waits = None;
         if let Some(approval) = talk.approval.take() {
@@ -419,7 +419,7 @@ impl Session {
         if let Some(question) = approval {
             questions.insert(APPROVAL.to_owned(), question);
         }
-        match self.front.0.suspended.put(talk, &who.owner) {
+        match self.front.0.suspended.put(talk, &party(who)) {
             Some(handle) => Ok(Outcome::Input(handle, questions)),
             None => Err(ErrorData::internal_error(
                 "too many calls wait for answers; try again later",
@@ -544,6 +544,15 @@ const LEVELS: [&str; 8] = [
 
 fn importance(level: &str) -> usize {
     LEVELS.iter().position(|l| *l == level).unwrap_or(1)
+}
+
+/// Whose something is that a client comes back for. Two people may each have an agent of
+/// the same name, and these are not one.
+pub(crate) fn party(who: &Principal) -> String {
+    match &who.under {
+        Some(person) => format!("{} under {person}", who.owner),
+        None => who.owner.clone(),
+    }
 }
 
 pub(crate) fn protocol(ctx: &RequestContext<RoleServer>) -> String {

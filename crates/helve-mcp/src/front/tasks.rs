@@ -7,6 +7,7 @@ use helve_kernel::{Principal, RunState};
 use rmcp::ErrorData;
 use serde_json::{Map, Value, json};
 
+use super::session::party;
 use super::talk::{Control, Done, Talk};
 use super::{Front, lock};
 
@@ -76,7 +77,7 @@ impl Front {
         talk.put_aside();
         let id = run.as_str().to_owned();
         let job = Arc::new(Job {
-            owner: who.owner.clone(),
+            owner: party(who),
             id: id.clone(),
             created: now.clone(),
             ttl: number("ttlMs").map_or(TTL, Duration::from_millis),
@@ -172,7 +173,7 @@ impl Front {
     }
 
     fn job(&self, who: &Principal, id: &str) -> Result<Arc<Job>, ErrorData> {
-        let job = self.0.suspended.job(id, &who.owner);
+        let job = self.0.suspended.job(id, &party(who));
         job.ok_or_else(|| ErrorData::invalid_params("there is no such task", None))
     }
 

@@ -109,9 +109,11 @@ async fn a_state_that_was_touched_or_is_anothers_is_refused() {
         "not known here",
     )
     .await;
-    let other = hub.agent("b", "bob").await;
-    let mut other = hub.modern(&other, asks()).await;
-    is_refused(&mut other, again(&state, says("approve")), "not known here").await;
+    for name in ["b", "a"] {
+        let other = hub.agent(name, "bob").await;
+        let mut other = hub.modern(&other, asks()).await;
+        is_refused(&mut other, again(&state, says("approve")), "not known here").await;
+    }
     let ann = hub.person("ann").await;
     let mut ann = hub.modern(&ann, asks()).await;
     is_refused(&mut ann, again(&state, says("approve")), "not known here").await;

@@ -196,14 +196,16 @@ async fn a_session_is_nobody_elses() {
     let hub = Hub::new().await;
     let (a, b) = (hub.agent("a", "ann").await, hub.agent("b", "bob").await);
     let ann = hub.person("ann").await;
-    let door = hub.door(&[("a", &a), ("b", &b), ("ann", &ann)]).await;
+    let same = hub.agent("a", "bob").await;
+    let people = [("a", &a), ("b", &b), ("ann", &ann), ("a of bob", &same)];
+    let door = hub.door(&people).await;
     let session = door.open("a").await;
     let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
         "name": "note_read", "arguments": {"text": "x"},
     }});
     let note =
         json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}});
-    for other in ["b", "ann"] {
+    for other in ["b", "ann", "a of bob"] {
         for (method, body) in [
             (Method::POST, Some(call.clone())),
             (Method::POST, Some(note.clone())),

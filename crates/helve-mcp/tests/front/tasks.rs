@@ -109,14 +109,16 @@ async fn a_task_of_somebody_else_is_not_there() {
     let id = seed(&hub, &mut client, json!({"asks": true})).await;
     hub.gate.add_permits(1);
     until(&mut client, &id, "input_required").await;
-    let other = hub.agent("b", "bob").await;
-    let mut other = hub.modern(&other, has_tasks()).await;
-    let missing = other
-        .refused("tasks/get", json!({"taskId": "nothing"}))
-        .await;
-    for method in ["tasks/get", "tasks/cancel", "tasks/update"] {
-        let params = json!({"taskId": id, "inputResponses": {"more": {"action": "decline"}}});
-        assert_eq!(other.refused(method, params).await, missing, "{method}");
+    for name in ["b", "a"] {
+        let other = hub.agent(name, "bob").await;
+        let mut other = hub.modern(&other, has_tasks()).await;
+        let missing = other
+            .refused("tasks/get", json!({"taskId": "nothing"}))
+            .await;
+        for method in ["tasks/get", "tasks/cancel", "tasks/update"] {
+            let params = json!({"taskId": id, "inputResponses": {"more": {"action": "decline"}}});
+            assert_eq!(other.refused(method, params).await, missing, "{method}");
+        }
     }
     until(&mut client, &id, "input_required").await;
 }
