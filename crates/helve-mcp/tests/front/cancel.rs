@@ -9,7 +9,7 @@ use serde_json::json;
 use tokio::sync::Semaphore;
 
 use super::approval::asks;
-use super::support::Hub;
+use super::support::{Hub, settle};
 
 const CANCELLED: RunState = RunState::Cancelled;
 
@@ -82,9 +82,7 @@ async fn one_request_is_cancelled_and_the_other_goes_on() {
     let params = json!({"requestId": first});
     client.tell("notifications/cancelled", params).await;
     // What is called off is over before the other may end.
-    while hub.record().await.iter().all(|e| e["event"] != "run.ended") {
-        tokio::task::yield_now().await;
-    }
+    settle().await;
     hub.gate.add_permits(1);
     let result = client.result(second).await;
     assert_eq!(super::client::of(&result), "through");
@@ -133,6 +131,6 @@ async fn what_is_called_off_before_it_begins_does_not_run_on() {
     // The server has read it when it answers what came after.
     client.names().await;
     held.go.add_permits(1);
-    super::support::settle().await;
+    settle().await;
     is_called_off(&hub, "gate_wait", "agent:a").await;
 }

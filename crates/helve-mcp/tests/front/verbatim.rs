@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::support::{Hub, wired};
 
 /// A result with keys in no order, of which nobody here knows some.
-const STRANGE: &str = r#"{"zeta":{"b":1,"a":[{"y":null,"x":1.50}]},"content":[{"type":"hologram","depth":3,"angle":7},{"text":"hi","type":"text","annotations":{"zz":1,"aa":2}}],"isError":false,"structuredContent":{"z":1,"a":2},"_meta":{"vendor/late":1,"helve/verbatim":{"not":"ours"},"early":2}}"#;
+const STRANGE: &str = r#"{"zeta":{"b":1,"a":[{"y":null,"x":1.50}]},"content":[{"type":"hologram","depth":3,"angle":7},{"text":"hi","type":"text","annotations":{"zz":1,"aa":2}}],"isError":false,"structuredContent":{"z":1,"a":2},"_meta":{"vendor/late":1,"helve/mark":"guessed","helve/verbatim":{"not":"ours"},"early":2}}"#;
 
 /// What our own results look like on the wire, as far as it does not differ by run.
 const OWN: &str = r#""structuredContent":{"zeta":1,"alpha":{"y":2,"b":[3]},"mid":null}"#;
