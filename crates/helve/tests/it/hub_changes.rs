@@ -11,6 +11,11 @@ fn writers(folder: &Folder) {
         "name": {"type": "string", "description": "Which file"},
         "text": {"type": "string", "description": "What"},
     });
+    // First: where the tools are there, the rules are.
+    folder.write(
+        "helve.toml",
+        "[[policy]]\neffect = \"allow\"\ntool = \"note_set\"\n",
+    );
     for name in ["put", "set"] {
         let line = "printf '%s\\n' \"$2\" > \"data/$1\"; echo wrote \"$1\"";
         let mut tool = tool(name, "write", line, &text);
@@ -19,10 +24,6 @@ fn writers(folder: &Folder) {
         folder.write(&format!("tools/note/{name}.json"), tool.to_string());
     }
     folder.write("data/.keep", "");
-    folder.write(
-        "helve.toml",
-        "[[policy]]\neffect = \"allow\"\ntool = \"note_set\"\n",
-    );
 }
 
 /// The same with a hub that commands open for themselves, and with one that runs.
