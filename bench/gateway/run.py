@@ -43,6 +43,7 @@ TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target").res
 # Another folder only for trying the script itself.
 BUILT = TARGET / os.environ.get("HELVE_BENCH_BUILD", "release")
 ECHO = BUILT / "examples" / "echo_server"
+ECHO_HUB = BUILT / "examples" / "echo_hub"
 LOAD = BUILT / "examples" / "gateway_load"
 HELVE = BUILT / "helve"
 PEERS = TARGET / "bench-peers"
@@ -124,15 +125,19 @@ class Hub(Subject):
         return {"Authorization": f"Bearer {token}"}
 
 
-class Own(Hub):
-    """Helve with a tool of its own, which runs in its process."""
+class Own(Subject):
+    """A hub with the same echo as a tool of its own: token, policy and durable record."""
 
-    # To be an echo as soon as there is one in the hub; until then a search that finds nothing
-    # is the plainest that takes arguments which are different each time.
-    tool, argument, arguments, answer = "search_tools", "group", {"queries": ["echo"], "limit": 1}, False
+    def start(self, folder, echo, port):
+        return [ECHO_HUB, f"127.0.0.1:{port}", "."], {}
 
-    def servers(self, echo):
-        return {}
+    def ready(self, folder, echo, port):
+        self.secret = None
+
+    def headers(self, folder):
+        if not self.secret:
+            self.secret = wait_for(self.program, lambda: said(self.program).partition("\n")[0]).split()[1]
+        return {"Authorization": f"Bearer {self.secret}"}
 
 
 class Crate(Subject):
@@ -306,7 +311,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "docs")
     options = parser.parse_args()
-    for program in (ECHO, LOAD, HELVE):
+    for program in (ECHO, ECHO_HUB, LOAD, HELVE):
         if not program.exists():
             sys.exit(f"{program} is not built; run `cargo build --release -p helve -p helve-mcp --bins --examples`")
     names = options.only or list(SUBJECTS)
@@ -349,6 +354,7 @@ def measured(subject, seconds):
         command, environment = subject.start(folder, echo, port)
         begin = time.time()
         program = stack.enter_context(started(command, folder, environment))
+        subject.program = program
         subject.ready(folder, echo, port)
         first = load(program, subject.plan(folder, port, first=True))
         row = {"start_ms": first["at_us"] / 1e3 - begin * 1e3, "idle_mb": memory(program.pid)}

@@ -13,7 +13,7 @@ use crate::problem::Problem;
 
 /// How many are found where nothing is said, and at most.
 const LIMIT: usize = 10;
-const MOST: u64 = 100;
+const MOST: f64 = 100.0;
 
 pub(crate) async fn find(State(hub): State<Hub>, Caller(who): Caller, body: Body) -> Given {
     body.only(&["queries", "group", "tags", "risk", "limit"])?;
@@ -33,8 +33,11 @@ pub(crate) async fn find(State(hub): State<Hub>, Caller(who): Caller, body: Body
     let limit = match body.0.get("limit") {
         None | Some(Value::Null) => LIMIT,
         Some(value) => {
-            let number = value.as_u64().filter(|n| (1..=MOST).contains(n));
-            let number = number.and_then(|n| usize::try_from(n).ok());
+            // Whole numbers in any spelling: `10.0` is one.
+            let number = value.as_f64().filter(|n| n.fract() == 0.0);
+            let number = number
+                .filter(|n| (1.0..=MOST).contains(n))
+                .map(|n| n as usize);
             number.ok_or_else(|| Problem::invalid(format!("`limit` must be 1 to {MOST}")))?
         }
     };
