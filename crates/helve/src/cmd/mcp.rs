@@ -17,6 +17,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
 
 use crate::client::Client;
@@ -152,8 +153,13 @@ async fn serve(args: &McpArgs, open: Open, listener: TcpListener) -> Done {
     let server = axum::serve(listener, open.router())
         .with_graceful_shutdown(async move { stopped.cancelled().await });
     let server = tokio::spawn(async move { server.await });
-    let (reader, writer) = rmcp_streams();
-    let served = session.serve(reader, writer, stop.clone()).await;
+    let (reader, writer) = helve_mcp::standard_streams();
+    let mut term = signal(SignalKind::terminate()).map_err(Failure::output)?;
+    let served = tokio::select! {
+        served = session.serve(reader, writer, stop.clone()) => served,
+        // A client that does not wait for the end of input ends us so.
+        _ = term.recv() => Ok(()),
+    };
     open.state.set_stopped();
     stop.cancel();
     open.hub.close();
@@ -166,13 +172,6 @@ async fn serve(args: &McpArgs, open: Open, listener: TcpListener) -> Done {
     Ok(Exit::Ok)
 }
 
-fn rmcp_streams() -> (
-    impl tokio::io::AsyncRead + Send + Unpin + 'static,
-    impl tokio::io::AsyncWrite + Send + Unpin + 'static,
-) {
-    helve_mcp::standard_streams()
-}
-
 /// Gives on what the client and the running hub say to each other.
 async fn join(args: &McpArgs, state: &State) -> Done {
     if args.disclose.is_some() {
@@ -181,7 +180,7 @@ async fn join(args: &McpArgs, state: &State) -> Done {
     let token = saved(state, args.acting.as_deref().unwrap_or(AGENT))?;
     let stream = hub::connect(state, &token, args.view.as_deref()).await?;
     let (mut from_hub, mut to_hub) = stream.into_split();
-    let (mut input, mut output) = rmcp_streams();
+    let (mut input, mut output) = helve_mcp::standard_streams();
     let there = async {
         let copied = tokio::io::copy(&mut input, &mut to_hub).await;
         let closed = to_hub.shutdown().await;

@@ -23,6 +23,9 @@ use crate::state::State;
 const GREETING: Duration = Duration::from_secs(5);
 const GREETING_BYTES: u64 = 4096;
 
+/// How long to wait after a client could not be taken.
+const PAUSE: Duration = Duration::from_millis(100);
+
 /// `/mcp`, and `/mcp/<name>` for every view.
 pub(super) fn routes(
     front: &Front,
@@ -71,6 +74,8 @@ impl Open {
                         Ok((stream, _)) => stream,
                         Err(e) => {
                             out::warn(&format!("a client could not be taken: {e}"));
+                            // Without descriptors it fails at once, again and again.
+                            tokio::time::sleep(PAUSE).await;
                             continue;
                         }
                     },

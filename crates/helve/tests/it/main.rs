@@ -16,6 +16,7 @@ mod hub_audit;
 mod hub_changes;
 mod hub_doctor;
 mod hub_errors;
+mod hub_mcp;
 mod hub_policy;
 mod hub_runs;
 mod hub_servers;
