@@ -29,6 +29,29 @@ use crate::node::{Lines, Node, Place, escape};
 use crate::read::{self, Syntax};
 use crate::schema::walk;
 
+/// Whether a header, in small letters, belongs to the connection or to secrets: no
+/// definition sets it, and no import makes one that would.
+pub fn is_fixed_header(name: &str) -> bool {
+    FIXED_HEADERS.contains(&name) || name.starts_with("proxy-")
+}
+
+const FIXED_HEADERS: &[&str] = &[
+    "authorization",
+    "connection",
+    "content-length",
+    "cookie",
+    "expect",
+    "forwarded",
+    "host",
+    "keep-alive",
+    "referer",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "via",
+];
+
 /// The most operations of one document.
 pub const MAX_OPERATIONS: usize = 10_000;
 

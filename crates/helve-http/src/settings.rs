@@ -101,26 +101,6 @@ pub(crate) enum Content {
     Text,
 }
 
-/// Headers that belong to the connection or to secrets, and that no definition sets.
-const FORBIDDEN: &[&str] = &[
-    "authorization",
-    "connection",
-    "content-length",
-    "cookie",
-    "expect",
-    "forwarded",
-    "host",
-    "keep-alive",
-    "proxy-authorization",
-    "proxy-connection",
-    "referer",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-    "via",
-];
-
 impl Settings {
     /// Reads and checks the settings of a definition.
     pub(crate) fn of(def: &ToolDef) -> Result<Self, ToolError> {
@@ -353,7 +333,7 @@ pub(crate) fn is_dots(segment: &str) -> bool {
 
 pub(crate) fn header_name(name: &str) -> Result<HeaderName, ToolError> {
     let lower = name.to_ascii_lowercase();
-    if FORBIDDEN.contains(&lower.as_str()) || lower.starts_with("proxy-") {
+    if helve_core::openapi::is_fixed_header(&lower) {
         let problem = format!("the header `{name}` cannot be set by a definition");
         return Err(ToolError::validation(problem)
             .with_hint("for `Authorization` and cookies, name a secret in `auth`"));

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
 
+use super::is_fixed_header;
 use super::naming::{Taken, argument};
 use super::schema::Schemas;
 use crate::dialect::Loss;
@@ -25,21 +26,6 @@ pub(super) struct Inputs {
 
 /// Headers that a request has by itself, or that are not a parameter's to set.
 const NOT_HEADERS: &[&str] = &["accept", "content-type", "authorization"];
-const FORBIDDEN: &[&str] = &[
-    "connection",
-    "content-length",
-    "cookie",
-    "expect",
-    "forwarded",
-    "host",
-    "keep-alive",
-    "referer",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-    "via",
-];
 
 impl Inputs {
     /// Takes in the parameters of a path and of its operation; the latter go before.
@@ -122,8 +108,7 @@ impl Inputs {
         if place == "header" && NOT_HEADERS.contains(&lower.as_str()) {
             return Ok(());
         }
-        if place == "header" && (FORBIDDEN.contains(&lower.as_str()) || lower.starts_with("proxy-"))
-        {
+        if place == "header" && is_fixed_header(&lower) {
             return match required {
                 true => Err(format!("it needs the header `{lower}`, which no tool sets")),
                 false => {
