@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::{Caller, Files, Principal, Records};
+use crate::services::Services;
+use crate::{Caller, Files, Principal, Records, ToolError};
 
 /// What a call knows beside its arguments. A clone shares, it copies nothing.
 #[derive(Debug, Clone, Default)]
@@ -22,6 +23,7 @@ struct Known {
     keys: Map<String, Value>,
     files: Files,
     records: Records,
+    services: Services,
     who: Option<Arc<Principal>>,
     caller: Option<Arc<dyn Caller>>,
 }
@@ -74,8 +76,15 @@ impl Ctx {
         &self.0.records
     }
 
-    pub(crate) fn with(&self, files: Files, records: Records) -> Self {
+    /// What the hub offers to its tools, by its type.
+    pub fn service<T: Send + Sync + 'static>(&self) -> Result<Arc<T>, ToolError> {
+        let found = self.0.services.get::<T>();
+        found.ok_or_else(|| ToolError::dependency("this hub does not offer what the tool needs"))
+    }
+
+    pub(crate) fn with(&self, files: Files, records: Records, services: Services) -> Self {
         let mut known = Known::clone(&self.0);
+        known.services = services;
         known.files = files;
         known.records = records;
         Self(Arc::new(known))

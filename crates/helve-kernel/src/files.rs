@@ -76,7 +76,12 @@ impl Files {
 
     /// What is in a folder, by name.
     pub async fn list(&self, path: impl AsRef<Path>) -> Result<Vec<(OsString, What)>, ToolError> {
-        self.with(path, View::list).await
+        let folder = self.0.as_ref().map(|opened| opened.start.join(&path));
+        let mut names = self.with(path, View::list).await?;
+        if let (Some(opened), Some(folder)) = (&self.0, folder) {
+            names.retain(|(name, _)| !opened.is_state(&folder.join(name)));
+        }
+        Ok(names)
     }
 
     /// Makes a file, or gives it another content.
@@ -184,6 +189,11 @@ impl Files {
 impl Opened {
     /// A folder may have to be opened for one file in it; the others are not to be seen.
     fn may_see(&self, path: &Path) -> Result<(), ToolError> {
+        if self.is_state(path) {
+            let path = path.display();
+            let why = format!("`{path}` is the hub's own state, which is not for tools");
+            return Err(ToolError::permission(why));
+        }
         if self.seen.iter().any(|seen| path.starts_with(seen)) {
             return Ok(());
         }
@@ -193,6 +203,11 @@ impl Opened {
             "`{path}` is outside of what the tool may touch: {}",
             list.join(", ")
         )))
+    }
+
+    /// Whether it is the hub's own state, or in it.
+    fn is_state(&self, path: &Path) -> bool {
+        path.starts_with(self.start.join(crate::kernel::STATE))
     }
 
     /// The view, opened at the first use: most runs need none.

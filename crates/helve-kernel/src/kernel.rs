@@ -45,6 +45,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::clock::Steady;
 use crate::registry::{Behind, Held, Registry};
+use crate::services::Services;
 use crate::store::{AuditFilter, Record};
 use crate::{
     Answer, Approval, At, Change, Clock, Entry, Executor, Filter, Keeper, MemoryStore, Principal,
@@ -54,6 +55,7 @@ use crate::{
 pub use batch::{Batch, Conflict};
 pub use manage::{Outcome, Registration};
 pub use past::{Collected, Diff, DiffForm, Keeping};
+pub(crate) use paths::STATE;
 pub use recover::run_answer;
 pub use tokens::NewToken;
 pub use undo::{UNDO, UndoCall};
@@ -117,6 +119,7 @@ struct Inner {
     root: PathBuf,
     artifacts: Option<PathBuf>,
     keeper: Option<Arc<Keeper>>,
+    services: Services,
     secret_key: [u8; 32],
     output_limit: usize,
     changes: broadcast::Sender<Change>,
@@ -174,6 +177,7 @@ pub struct Builder {
     root: PathBuf,
     artifacts: Option<PathBuf>,
     keeper: Option<Arc<Keeper>>,
+    services: Services,
     secret_key: Option<[u8; 32]>,
     output_limit: usize,
 }
@@ -243,6 +247,12 @@ impl Builder {
         self
     }
 
+    /// Something that tools written in Rust find in their context, by its type.
+    pub fn service<T: Send + Sync + 'static>(mut self, service: Arc<T>) -> Self {
+        self.services.put(service);
+        self
+    }
+
     /// The key of the HMACs that stand for secrets on the record; by chance if nothing is said.
     pub fn secret_key(mut self, key: [u8; 32]) -> Self {
         self.secret_key = Some(key);
@@ -296,6 +306,7 @@ impl Builder {
                 root,
                 artifacts: self.artifacts,
                 keeper: self.keeper,
+                services: self.services,
                 secret_key,
                 output_limit: self.output_limit,
                 changes: broadcast::channel(1024).0,
@@ -328,6 +339,7 @@ impl Kernel {
             root: PathBuf::from("."),
             artifacts: None,
             keeper: None,
+            services: Services::default(),
             secret_key: None,
             output_limit: OUTPUT_LIMIT,
         }
@@ -353,18 +365,19 @@ impl Kernel {
         let mut entries: Vec<Arc<Entry>> = Vec::new();
         for tool in tools {
             let version = tool.def.version.clone();
+            let held = match tool.held {
+                true => Held::Yes,
+                false => Held::No,
+            };
             let mut entry = Entry::new(
                 Arc::new(tool.def),
                 version.unwrap_or(semver::Version::new(1, 0, 0)),
                 CODE.to_owned(),
                 None,
-                Behind::Handler(
-                    tool.handler,
-                    match tool.held {
-                        true => Held::Yes,
-                        false => Held::No,
-                    },
-                ),
+                match tool.leads {
+                    Some(leads) => Behind::Tools(leads),
+                    None => Behind::Handler(tool.handler, held),
+                },
             )?;
             entry.open = tool.open;
             entries.push(Arc::new(entry));

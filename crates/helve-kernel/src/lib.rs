@@ -150,6 +150,7 @@ mod records;
 mod registry;
 mod run;
 mod schema;
+mod services;
 pub mod store;
 mod token;
 pub(crate) mod tool;
@@ -185,7 +186,7 @@ pub use registry::{Entry, RegistryError};
 pub use run::{Chunk, Run, RunState, Stream};
 pub use store::{MemoryStore, Store, StoreError};
 pub use token::{Secret, Token};
-pub use tool::{DefineTool, Handler, HandlerFuture, Tool};
+pub use tool::{DefineTool, Handler, HandlerFuture, Leads, Led, Tool};
 pub use toolset::{Toolset, ToolsetError};
 pub use wire::Wire;
 

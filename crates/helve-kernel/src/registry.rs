@@ -15,7 +15,7 @@ use helve_core::name::nearest;
 use helve_core::schema::Schema;
 use serde_json::{Value, json};
 
-use crate::{Handler, ToolError};
+use crate::{Handler, Leads, ToolError};
 
 /// A tool that can be called.
 pub struct Entry {
@@ -52,6 +52,8 @@ pub(crate) enum Behind {
     /// A function, and whether all that it does is held back.
     Handler(Handler, Held),
     Executor(ExecutorKind),
+    /// Other tools, to which its calls go.
+    Tools(Leads),
     Nothing,
 }
 

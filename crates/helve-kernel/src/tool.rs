@@ -5,9 +5,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use helve_core::ToolDef;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use crate::{Ctx, Reply, ToolError};
+use crate::{Ctx, Kernel, Principal, Reply, ToolError};
 
 /// What a [`Handler`] gives back at once, and its result later.
 pub type HandlerFuture = Pin<Box<dyn Future<Output = Result<Reply, ToolError>> + Send>>;
@@ -15,6 +15,13 @@ pub type HandlerFuture = Pin<Box<dyn Future<Output = Result<Reply, ToolError>> +
 /// The function behind a tool. It gets arguments that nobody has checked: only
 /// the path of a call does that, and only it should call a handler.
 pub type Handler = Arc<dyn Fn(Ctx, Value) -> HandlerFuture + Send + Sync>;
+
+/// Where a call really goes, of a tool that only leads to others: the tool and its
+/// arguments, found in the arguments of the call.
+pub type Leads = Arc<dyn Fn(&Kernel, &Principal, &Map<String, Value>) -> Led + Send + Sync>;
+
+/// A tool and its arguments, or why there is none.
+pub type Led = Result<(String, Value), ToolError>;
 
 /// A definition and the function behind it.
 #[derive(Clone)]
@@ -29,6 +36,9 @@ pub struct Tool {
     /// Whether it is open to every token that may call anything, whatever its scopes: it
     /// tells only what its caller may know.
     pub open: bool,
+    /// Where its calls go, if it only leads to other tools. It has no runs of its own then:
+    /// the call becomes one of the other tool, with all that is checked and asked there.
+    pub leads: Option<Leads>,
 }
 
 impl Tool {
@@ -49,6 +59,7 @@ impl Tool {
             handler,
             held: false,
             open: false,
+            leads: None,
         }
     }
 
@@ -66,6 +77,18 @@ impl Tool {
     pub fn open(mut self) -> Self {
         self.open = true;
         self
+    }
+
+    /// A tool that leads to others: what it answers is what they do.
+    pub fn leading<F>(def: ToolDef, leads: F) -> Self
+    where
+        F: Fn(&Kernel, &Principal, &Map<String, Value>) -> Led + Send + Sync + 'static,
+    {
+        let never = |_, _| async { Err::<Reply, _>(ToolError::internal("it leads to no tool")) };
+        Self {
+            leads: Some(Arc::new(leads)),
+            ..Self::new(def, never)
+        }
     }
 
     /// The same for a function that needs no context.

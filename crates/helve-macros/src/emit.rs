@@ -67,10 +67,11 @@ pub(crate) fn expand(settings: TokenStream, item: &TokenStream) -> TokenStream {
     let (arguments, args_type) = arguments(&function.takes);
     let definition = definition::statements(&about, &settings, &args_type, &returned(&item));
     let handler = handler(&item.sig.ident, &function, &args_type, &returned(&item));
+    let held = settings.held.then(|| quote!(.held()));
     let body = quote! {
         #definition
         let __helve_shown = ::helve_kernel::__private::Shown::of(&__helve_tool.input_schema);
-        ::helve_kernel::Tool::new(__helve_tool, #handler)
+        ::helve_kernel::Tool::new(__helve_tool, #handler) #held
     };
     let beside = type_beside(&item, &body, &arguments);
     quote! { #item #beside }

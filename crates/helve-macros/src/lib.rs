@@ -71,6 +71,8 @@ use proc_macro::TokenStream;
 /// | `timeout` | seconds (`30`), or with a unit (`"500ms"`, `"2m"`) |
 /// | `retry`, `retry(max = 3, delay_ms = 200)` | after a transient error |
 /// | `idempotent`, `serial`, `sensitive`, `return_direct` | as they are |
+/// | `paths = ["."]` | what it may touch of the workspace: its `allowed_paths` |
+/// | `held` | all that it does to the world goes through `ctx.files()` and `ctx.records()`, so it can be shown first |
 /// | `reversible` | `"yes"` or `"no"`; `compensate = "tool"` names what undoes it |
 /// | `version = "1.0.0"` | of the definition |
 /// | `prerequisites` | a list of text and `{condition = "…", check_tool = "…", action_if_not_met = "…"}` |

@@ -37,6 +37,8 @@ pub(crate) struct Settings {
     pub(crate) serial: bool,
     pub(crate) sensitive: bool,
     pub(crate) return_direct: bool,
+    pub(crate) held: bool,
+    pub(crate) paths: Vec<LitStr>,
     pub(crate) output: bool,
     pub(crate) reversible: Option<Reversible>,
     pub(crate) version: Option<LitStr>,
@@ -63,6 +65,8 @@ const KNOWN: &[&str] = &[
     "serial",
     "sensitive",
     "return_direct",
+    "held",
+    "paths",
     "output",
     "reversible",
     "compensate",
@@ -132,6 +136,8 @@ impl Settings {
             "serial" => self.serial = values::flag(key, input)?,
             "sensitive" => self.sensitive = values::flag(key, input)?,
             "return_direct" => self.return_direct = values::flag(key, input)?,
+            "held" => self.held = values::flag(key, input)?,
+            "paths" => self.paths = values::texts(key, input)?,
             "output" => self.output = values::flag(key, input)?,
             "reversible" | "compensate" => {
                 if self.reversible.is_some() {

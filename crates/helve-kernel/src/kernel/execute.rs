@@ -244,7 +244,8 @@ impl Execution {
             let files = self.kernel.files_for(ready);
             let may_change = ready.entry.def.risk != Some(Risk::Read);
             let records = Records::new(self.kernel.inner.store.clone(), may_change);
-            let ctx = ready.ctx.with(files.clone(), records.clone());
+            let services = self.kernel.inner.services.clone();
+            let ctx = ready.ctx.with(files.clone(), records.clone(), services);
             let doer = Doer::Handler(handler, &ctx);
             let reply = self.attempts(ready, &doer).await?;
             self.kernel.fits(ready, &reply)?;

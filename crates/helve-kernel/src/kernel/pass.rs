@@ -39,6 +39,8 @@ pub(super) struct Ready {
     pub(super) wait: Wait,
     pub(super) created: At,
     pub(super) dry_run: bool,
+    /// The tool that led here.
+    pub(super) through: Option<String>,
 }
 
 impl Kernel {
@@ -74,18 +76,27 @@ impl Kernel {
     }
 
     /// Everything that can be said about a call before it runs.
-    pub(super) fn ready(&self, call: Call) -> Result<Ready, ToolError> {
+    pub(super) fn ready(&self, mut call: Call) -> Result<Ready, ToolError> {
         if self.inner.closing.is_cancelled() {
             return Err(ToolError::transient(
                 "the hub is stopping and takes no more calls",
             ));
         }
-        let entry = self.resolve_for(&call.principal, &call.tool)?;
         self.counts(&call.principal)?;
-        authorize::permitted(&call.principal, &entry)?;
-        if !entry.enabled {
-            let error = ToolError::not_found(format!("`{}` is disabled", entry.def.name));
-            return Err(error.with_hint(format!("`helve enable {}` turns it on", entry.def.name)));
+        let mut entry = self.callable(&call)?;
+        let mut through = None;
+        if let Behind::Tools(leads) = &entry.behind {
+            let prepared = args::prepare(&call.args, &entry.def.input_schema, &entry.input)
+                .map_err(|e| ToolError::validation(e.to_string()))?;
+            (call.tool, call.args) = leads(self, &call.principal, &prepared.args)?;
+            let next = self.callable(&call)?;
+            if matches!(next.behind, Behind::Tools(_)) {
+                let (from, to) = (&entry.def.name, &next.def.name);
+                let problem = format!("`{from}` does not lead to `{to}`, which leads on");
+                return Err(ToolError::validation(problem).with_hint(format!("call `{to}` itself")));
+            }
+            through = Some(entry.def.name.to_string());
+            entry = next;
         }
         if call.dry_run
             && let Err(why) = self.holds(&entry)
@@ -116,7 +127,20 @@ impl Kernel {
             wait: call.wait,
             created: self.now(),
             dry_run: call.dry_run,
+            through,
         })
+    }
+
+    /// The tool of a call, if its caller may call it.
+    fn callable(&self, call: &Call) -> Result<Arc<Entry>, ToolError> {
+        let entry = self.resolve_for(&call.principal, &call.tool)?;
+        authorize::permitted(&call.principal, &entry)?;
+        if entry.enabled {
+            return Ok(entry);
+        }
+        let name = &entry.def.name;
+        let error = ToolError::not_found(format!("`{name}` is disabled"));
+        Err(error.with_hint(format!("`helve enable {name}` turns it on")))
     }
 
     /// The arguments with their paths resolved, where the schema marks any.
@@ -125,7 +149,12 @@ impl Kernel {
         entry: &Entry,
         args: &Map<String, Value>,
     ) -> Result<Option<Map<String, Value>>, ToolError> {
-        let resolve = || paths::resolve(&self.inner.root, &entry.def, args);
+        // Where all goes through the view, what is not for tools is left out there.
+        let folders = match entry.behind {
+            Behind::Handler(_, Held::Yes) => paths::Folders::Any,
+            _ => paths::Folders::WithoutState,
+        };
+        let resolve = || paths::resolve(&self.inner.root, &entry.def, args, folders);
         entry.has_paths.then(resolve).transpose()
     }
 
@@ -208,6 +237,7 @@ impl Kernel {
                 let executor = self.executor_of(entry).map_err(|e| e.message)?;
                 executor.holds(&entry.def)
             }
+            Behind::Tools(_) => Err("it leads to other tools".to_owned()),
             Behind::Nothing => Err("it has no executor".to_owned()),
         }
     }
@@ -312,6 +342,7 @@ impl Kernel {
             .with("agent", ready.ctx.agent_id())
             .with("under", ready.principal.under.as_deref())
             .with("token", ready.principal.token.as_ref().map(TokenId::as_str))
+            .with("through", ready.through.as_deref())
             .with("decision", decision)
     }
 }

@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use crate::ToolError;
 
 /// The folder of the hub's own state, which no tool is handed.
-const STATE: &str = ".helve";
+pub(crate) const STATE: &str = ".helve";
 
 /// No system takes a longer path.
 const LONGEST: usize = 4096;
@@ -23,18 +23,29 @@ const LONGEST: usize = 4096;
 /// Folders that hold no files of anybody.
 const SYSTEM: [&str; 3] = ["/proc", "/sys", "/dev"];
 
+/// Which folders a tool may be handed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Folders {
+    /// Also one that holds the hub's own state.
+    Any,
+    /// None that holds it: whoever goes through it would come to it.
+    WithoutState,
+}
+
 /// The arguments with every path resolved, or why one is refused.
 pub(super) fn resolve(
     root: &Path,
     def: &ToolDef,
     args: &Map<String, Value>,
+    folders: Folders,
 ) -> Result<Map<String, Value>, ToolError> {
     let mut out = Value::Object(args.clone());
     for found in marked(&def.input_schema, args, Mark::Path) {
         if let Some(place) = out.pointer_mut(&found.pointer) {
             each_text(place, &mut |asked| {
                 let refuse = |kind, why: &str| refused(&found.pointer, asked, kind, why);
-                let path = resolve_one(root, def, asked).map_err(|e| refuse(e.kind, &e.message))?;
+                let path = resolve_one(root, def, asked, folders)
+                    .map_err(|e| refuse(e.kind, &e.message))?;
                 let unreadable = || {
                     let why = "it resolves to a path that is not UTF-8";
                     refuse(crate::ErrorKind::Validation, why)
@@ -132,7 +143,12 @@ fn refused(pointer: &str, asked: &str, kind: crate::ErrorKind, why: &str) -> Too
     )
 }
 
-fn resolve_one(root: &Path, def: &ToolDef, asked: &str) -> Result<PathBuf, ToolError> {
+fn resolve_one(
+    root: &Path,
+    def: &ToolDef,
+    asked: &str,
+    folders: Folders,
+) -> Result<PathBuf, ToolError> {
     let path = real(root, asked)?;
     // Also where it lies somewhere else, behind a link.
     let state = real(root, STATE).unwrap_or_else(|_| root.join(STATE));
@@ -140,9 +156,9 @@ fn resolve_one(root: &Path, def: &ToolDef, asked: &str) -> Result<PathBuf, ToolE
     if states.iter().any(|state| path.starts_with(state)) {
         return Err(ToolError::permission("it is the hub's own state"));
     }
-    // A tool that goes through a folder would come to it.
     let is_there = |state: &Path| fs::symlink_metadata(state).is_ok();
-    if states.iter().any(|s| s.starts_with(&path) && is_there(s)) {
+    let holds_it = states.iter().any(|s| s.starts_with(&path) && is_there(s));
+    if holds_it && folders == Folders::WithoutState {
         let why = "it holds the hub's own state (`.helve`); name a folder inside";
         return Err(ToolError::permission(why));
     }

@@ -209,6 +209,7 @@ impl Kernel {
             created: run.created,
             dry_run: false,
             run: run.id,
+            through: None,
         })
     }
 

@@ -33,6 +33,7 @@ pub(super) fn statements(
         parts("prerequisites", &settings.prerequisites, prerequisite),
         parts("related_tools", &settings.related, related),
         parts("examples", &settings.examples, example),
+        parts("allowed_paths", &settings.paths, allowed),
         flag("idempotent", settings.idempotent),
         flag("serial", settings.serial),
         flag("sensitive", settings.sensitive),
@@ -187,6 +188,15 @@ fn related(related: &Related) -> TokenStream {
         __helve_def::RelatedTool {
             name: ::std::string::String::from(#name),
             relation: #relation,
+        }
+    }
+}
+
+fn allowed(path: &LitStr) -> TokenStream {
+    quote! {
+        __helve_def::AllowedPath {
+            path: ::std::string::String::from(#path),
+            access: ::core::option::Option::None,
         }
     }
 }

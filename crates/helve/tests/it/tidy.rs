@@ -84,6 +84,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("helve-sandbox", &[]),
     ("helve-server", &["helve-core", "helve-kernel"]),
     ("helve-store", &["helve-core", "helve-kernel"]),
+    ("helve-tools", &["helve-kernel"]),
 ];
 
 #[test]

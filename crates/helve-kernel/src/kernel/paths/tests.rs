@@ -6,7 +6,7 @@ use std::os::unix::net::UnixListener;
 
 use serde_json::{Value, json};
 
-use super::resolve;
+use super::{Folders, resolve};
 use crate::ToolDef;
 
 struct Place {
@@ -63,7 +63,7 @@ fn def(allowed: &[&str]) -> ToolDef {
 
 fn tried(place: &Place, allowed: &[&str], args: Value) -> Result<Value, String> {
     let Value::Object(args) = args else { panic!() };
-    resolve(&place.root, &def(allowed), &args)
+    resolve(&place.root, &def(allowed), &args, Folders::WithoutState)
         .map(Value::Object)
         .map_err(|e| e.message)
 }

@@ -1,0 +1,58 @@
+//! What holds for every tool here.
+
+use helve_core::def::Risk;
+use helve_core::lint;
+use helve_kernel::ToolDef;
+
+fn all() -> Vec<ToolDef> {
+    let sets = crate::toolsets().unwrap();
+    let tools = sets.into_iter().flat_map(helve_kernel::Toolset::into_tools);
+    tools.map(|tool| tool.def).collect()
+}
+
+/// As `helve check --strict` sees them, with a whole page for each.
+#[test]
+fn every_definition_is_whole() {
+    let defs = all();
+    let every: Vec<&ToolDef> = defs.iter().collect();
+    let mut found: Vec<String> = Vec::new();
+    for def in &defs {
+        let issues = lint::check(def, &lint::Context::default());
+        found.extend(
+            issues
+                .iter()
+                .map(|i| format!("{}: {}: {}", def.name, i.pointer, i.message)),
+        );
+        let parts = [
+            ("a title", def.title.is_some()),
+            ("a detail", def.detail.is_some()),
+            ("triggers", !def.triggers.is_empty()),
+            ("examples", !def.examples.is_empty()),
+            ("related tools", !def.related_tools.is_empty()),
+            ("a category", def.category.is_some()),
+            ("a schema of what it gives", def.output_schema.is_some()),
+            ("a risk", def.risk.is_some()),
+        ];
+        let missing = parts.iter().filter(|(_, there)| !there);
+        found.extend(missing.map(|(what, _)| format!("{}: it has no {what}", def.name)));
+    }
+    for (index, issue) in lint::check_collection(&every, &[], None) {
+        found.push(format!(
+            "{}: {}: {}",
+            defs[index].name, issue.pointer, issue.message
+        ));
+    }
+    assert!(found.is_empty(), "\n{}", found.join("\n"));
+}
+
+/// What only looks changes nothing, so it can be called again.
+#[test]
+fn what_only_looks_can_be_called_again() {
+    for def in all() {
+        assert!(
+            def.risk != Some(Risk::Read) || def.idempotent,
+            "{} reads and is not idempotent",
+            def.name
+        );
+    }
+}
