@@ -2,7 +2,7 @@
 //!
 //! Code 0 is success. 75 is `EX_TEMPFAIL` of `sysexits.h`: it may work if tried
 //! again. Every other code, and every signal, is a failure, told with what the
-//! program said last.
+//! program said last. Where a definition says `any_exit`, every code is an answer.
 
 use std::os::unix::process::ExitStatusExt;
 
@@ -33,8 +33,9 @@ pub(crate) fn needed(def: &ToolDef) -> usize {
 
 /// What a program's end means.
 pub(crate) fn reply(def: &ToolDef, finished: &Finished) -> Result<Reply, ToolError> {
+    let any_exit = takes_any_exit(def);
     let code = match (finished.status.code(), finished.status.signal()) {
-        (Some(0), _) => 0,
+        (Some(code), _) if code == 0 || any_exit => code,
         (Some(code), _) => return Err(failed(finished, code)),
         (None, signal) => {
             let problem = match finished.hit {
@@ -47,8 +48,8 @@ pub(crate) fn reply(def: &ToolDef, finished: &Finished) -> Result<Reply, ToolErr
         }
     };
     let data = match &def.output_schema {
-        Some(_) => json(finished)?,
-        None => json!({
+        Some(_) if !any_exit => json(finished)?,
+        _ => json!({
             "exit_code": code,
             "stdout": finished.stdout.text(),
             "stderr": finished.stderr.text(),
@@ -64,6 +65,12 @@ pub(crate) fn reply(def: &ToolDef, finished: &Finished) -> Result<Reply, ToolErr
         notes: Vec::new(),
         wire: None,
     })
+}
+
+/// Whether every code is an answer.
+fn takes_any_exit(def: &ToolDef) -> bool {
+    let executor = def.executor.as_ref();
+    executor.is_some_and(|e| e.settings.get("any_exit") == Some(&Value::Bool(true)))
 }
 
 fn failed(finished: &Finished, code: i32) -> ToolError {

@@ -58,6 +58,8 @@ impl Settings {
                     }
                 }
                 ("network", Value::Bool(granted)) => network = *granted,
+                // Looked at when it ends.
+                ("any_exit", Value::Bool(_)) => {}
                 ("memory", Value::String(text)) => limits.memory = Some(size(name, text)?),
                 ("file_size", Value::String(text)) => limits.file_size = Some(size(name, text)?),
                 ("pids", Value::Number(count)) => {

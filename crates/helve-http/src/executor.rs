@@ -110,11 +110,13 @@ fn outgoing(request: Request, credentials: &Credentials, max_bytes: u64) -> Outg
     }
 }
 
-fn refused(refused: &Refused) -> ToolError {
+/// What is told of a place that is not reached.
+pub(crate) fn refused(refused: &Refused) -> ToolError {
     let error = match refused {
-        Refused::Range { .. } | Refused::Scheme(_) | Refused::Credentials => {
-            ToolError::denied(refused.to_string())
-        }
+        Refused::Range { .. }
+        | Refused::Scheme(_)
+        | Refused::Credentials
+        | Refused::Unlisted(_) => ToolError::denied(refused.to_string()),
         passing if passing.is_passing() => ToolError::transient(refused.to_string()),
         _ => ToolError::dependency(refused.to_string()),
     };
@@ -124,7 +126,8 @@ fn refused(refused: &Refused) -> ToolError {
     }
 }
 
-fn failure(error: &WebError, method: &Method) -> ToolError {
+/// What is told of a request that came to nothing.
+pub fn failure(error: &WebError, method: &Method) -> ToolError {
     let reads = matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
     match error {
         WebError::Refused(why) => refused(why),

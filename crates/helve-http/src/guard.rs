@@ -14,6 +14,7 @@
 
 mod address;
 mod grant;
+mod hosts;
 mod pinned;
 
 use std::io;
@@ -26,6 +27,7 @@ use url::Host;
 
 pub use address::{Range, range};
 pub use grant::{Grant, GrantError};
+pub use hosts::{Hosts, HostsError};
 pub use pinned::Pinned;
 
 /// Decides which addresses may be reached.
@@ -33,6 +35,8 @@ pub use pinned::Pinned;
 pub struct Guard {
     grants: Arc<[Grant]>,
     lookup: Arc<dyn Lookup>,
+    /// The only hosts that are reached, where there is such a list.
+    only: Option<Arc<Hosts>>,
 }
 
 /// Finds the addresses of a name.
@@ -77,6 +81,9 @@ pub enum Refused {
     /// A user or a password stands in it.
     #[error("the address has a user or a password in it")]
     Credentials,
+    /// A host that is not on the list of those that are reached.
+    #[error("`{0}` is not among the hosts that may be reached")]
+    Unlisted(String),
     /// Port 0, or none.
     #[error("the address has no usable port")]
     Port,
@@ -123,6 +130,9 @@ impl Refused {
                     "an operator can grant it in `helve.toml`: `[network]` `allow = [\"{address}\"]`"
                 ))
             }
+            Refused::Unlisted(host) => Some(format!(
+                "an operator can grant it in `helve.toml`: `[toolsets]` `hosts = [\"{host}\"]`"
+            )),
             Refused::Credentials => {
                 Some("name a secret in `auth` of the executor instead".to_owned())
             }
@@ -147,6 +157,7 @@ impl Guard {
         Self {
             grants: grants.into_iter().collect(),
             lookup: Arc::new(SystemLookup),
+            only: None,
         }
     }
 
@@ -160,6 +171,13 @@ impl Guard {
     #[must_use]
     pub fn with_lookup(mut self, lookup: Arc<dyn Lookup>) -> Self {
         self.lookup = lookup;
+        self
+    }
+
+    /// The same, for these hosts and no other.
+    #[must_use]
+    pub fn only(mut self, hosts: Hosts) -> Self {
+        self.only = Some(Arc::new(hosts));
         self
     }
 
@@ -189,6 +207,9 @@ impl Guard {
             port,
             literal,
         };
+        if self.only.as_ref().is_some_and(|hosts| !hosts.hold(&place)) {
+            return Err(Refused::Unlisted(place.host));
+        }
         if let Some(ip) = literal {
             self.check(&place, ip)?;
         }

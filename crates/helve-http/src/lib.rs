@@ -16,6 +16,6 @@ mod settings;
 mod web;
 
 pub use auth::{SecretError, Secrets};
-pub use executor::HttpExecutor;
+pub use executor::{HttpExecutor, failure};
 pub use guard::{Guard, Lookup, Refused};
 pub use web::{Fetched, Outgoing, Web, WebError};

@@ -41,6 +41,8 @@ ids! {
     RunId "run_";
     /// A question put to people.
     ApprovalId "apr_";
+    /// A question of a tool.
+    QuestionId "qst_";
     /// A token; not its secret.
     TokenId "tok_";
 }

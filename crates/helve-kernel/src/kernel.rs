@@ -20,6 +20,7 @@ mod manage;
 mod pass;
 mod past;
 mod paths;
+mod questions;
 mod recover;
 mod reply;
 mod resume;
@@ -44,6 +45,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::clock::Steady;
+use crate::people::People;
 use crate::registry::{Behind, Held, Registry};
 use crate::services::Services;
 use crate::store::{AuditFilter, Record};
@@ -125,6 +127,7 @@ struct Inner {
     changes: broadcast::Sender<Change>,
     tokens: RwLock<tokens::Known>,
     searching: search::Searching,
+    people: Arc<People>,
     /// What runs now, with the switch that stops it.
     running: Mutex<HashMap<RunId, Stop>>,
     /// Calls that wait for people, as they were asked: with their secrets.
@@ -293,10 +296,15 @@ impl Builder {
         // A root that is not there holds no path, so every path is refused.
         let root = std::path::absolute(&self.root).unwrap_or(self.root);
         let root = std::fs::canonicalize(&root).unwrap_or(root);
+        let clock = Arc::new(Steady::new(self.clock, floor));
+        let changes = broadcast::channel(1024).0;
+        let people = Arc::new(People::new(clock.clone(), changes.clone()));
+        let mut services = self.services;
+        services.put(people.clone());
         Ok(Kernel {
             inner: Arc::new(Inner {
                 store: self.store,
-                clock: Arc::new(Steady::new(self.clock, floor)),
+                clock,
                 registry: RwLock::default(),
                 policy: RwLock::new(Arc::new(self.policy)),
                 executors: self.executors,
@@ -306,12 +314,13 @@ impl Builder {
                 root,
                 artifacts: self.artifacts,
                 keeper: self.keeper,
-                services: self.services,
+                services,
                 secret_key,
                 output_limit: self.output_limit,
-                changes: broadcast::channel(1024).0,
+                changes,
                 tokens: RwLock::default(),
                 searching: search::Searching::default(),
+                people,
                 running: Mutex::default(),
                 waiting: Mutex::default(),
                 askers: Mutex::default(),

@@ -144,6 +144,7 @@ mod id;
 mod keeper;
 mod kernel;
 mod logs;
+mod people;
 mod principal;
 mod private;
 mod records;
@@ -174,12 +175,13 @@ pub use helve_changes;
 pub use helve_core;
 pub use helve_core::{ToolDef, ToolName};
 pub use helve_macros::tool;
-pub use id::{ApprovalId, RunId, TokenId};
+pub use id::{ApprovalId, QuestionId, RunId, TokenId};
 pub use keeper::Keeper;
 pub use kernel::{
     ApprovalRules, Batch, Builder, Collected, Conflict, Diff, DiffForm, Keeping, Kernel, NewToken,
     Notifier, OpenError, Outcome, Registration, UNDO, UndoCall, WeakKernel, run_answer,
 };
+pub use people::{Asking, People, Question, Said};
 pub use principal::{Permission, Principal, PrincipalKind};
 pub use records::Records;
 pub use registry::{Entry, RegistryError};
@@ -199,6 +201,8 @@ pub enum Change {
     Run(RunId),
     /// An approval was asked for or decided.
     Approval(ApprovalId),
+    /// People were asked something, or have answered.
+    Question(QuestionId),
     /// A token no longer counts.
     Token(TokenId),
     /// A tool was registered, changed or removed.

@@ -5,6 +5,7 @@ pub(crate) mod audit;
 pub(crate) mod catalog;
 pub(crate) mod changes;
 pub(crate) mod meta;
+pub(crate) mod questions;
 pub(crate) mod runs;
 pub(crate) mod search;
 pub(crate) mod tokens;

@@ -10,7 +10,7 @@ use axum::routing::{MethodRouter, delete, get, patch, post, put};
 use helve_kernel::Permission;
 
 use crate::api::{
-    approvals, audit, catalog, changes, meta, runs, search, tokens, tools, upstreams,
+    approvals, audit, catalog, changes, meta, questions, runs, search, tokens, tools, upstreams,
 };
 use crate::problem::{Problem, crashed, shown};
 use crate::{Hub, guard};
@@ -160,6 +160,10 @@ routes! {
         [] Some("Reason") => &[(200, "Approval")], &[400, 404, 409, 413, 415, 422, 503], approvals::approve;
     post "/approvals/{id}/deny" deny Needs(ApprovalDecide), "Says no."
         [] Some("Reason") => &[(200, "Approval")], &[400, 404, 409, 413, 415, 422, 503], approvals::deny;
+    get "/questions" list_questions Needs(RunRead), "What tools ask people and nobody has answered yet, oldest first."
+        [] None => &[(200, "Questions")], &[], questions::list;
+    post "/questions/{id}/answer" answer_question Needs(RunRead), "Answers a question of a tool, once. For people: those under whom the asking agent acts, or with `approval:decide`."
+        [] Some("QuestionAnswer") => &[(200, "Question")], &[400, 404, 409, 413, 415, 422, 503], questions::answer;
     get "/audit" read_audit Needs(AuditRead), "The record, oldest first."
         [LIMIT, parameter("resource_id", "Text", "About this run, tool, approval or token."),
          parameter("actor", "Text", "By this actor."),

@@ -137,6 +137,7 @@ fn simple() -> Vec<(&'static str, Value)> {
         ("Name", json!({"type": "string", "minLength": 1})),
         ("RunId", id("run")),
         ("ApprovalId", id("apr")),
+        ("QuestionId", id("qst")),
         ("TokenId", id("tok")),
         ("Why", line(WHY)),
         (
@@ -240,6 +241,13 @@ fn bodies() -> Vec<(&'static str, Value)> {
         ),
         ("ToolCall", call_of),
         ("RunCall", run_of),
+        (
+            "QuestionAnswer",
+            object(&[(
+                "answer",
+                json!({"description": "What is said, as the question's `form` wants it."}),
+            )]),
+        ),
         (
             "Reason",
             object(&[(
@@ -506,6 +514,20 @@ fn log_event() -> Value {
     ])
 }
 
+fn question() -> Value {
+    object(&[
+        ("id", reference("QuestionId")),
+        ("run_id", maybe_id("run")),
+        ("owner", text()),
+        ("under", maybe("string")),
+        ("question", text()),
+        ("context", text()),
+        ("form", any_object()),
+        ("asked", time()),
+        ("until", time()),
+    ])
+}
+
 fn governance() -> Vec<(&'static str, Value)> {
     let decision = object(&[
         ("by", text()),
@@ -563,6 +585,8 @@ fn governance() -> Vec<(&'static str, Value)> {
     vec![
         ("Approval", approval),
         ("Approvals", page(&reference("Approval"))),
+        ("Question", question()),
+        ("Questions", page(&reference("Question"))),
         ("Entries", page(&entry)),
         ("Token", object(&token)),
         ("Tokens", page(&reference("Token"))),

@@ -3,8 +3,8 @@
 use helve_core::audit::Entry as AuditEntry;
 use helve_kernel::store::Version;
 use helve_kernel::{
-    Approval, Changes, Chunk, Entry, Notice, Outcome, Past, Principal, Run, RunState, Token,
-    run_answer,
+    Approval, Changes, Chunk, Entry, Notice, Outcome, Past, Principal, Question, Run, RunState,
+    Token, run_answer,
 };
 use serde_json::{Value, json};
 
@@ -38,6 +38,20 @@ pub(crate) fn version(version: &Version, current: &Entry) -> Value {
         "why": version.why,
         "current": version.hash == current.hash && version.version == current.version,
         "definition": version.definition,
+    })
+}
+
+pub(crate) fn question(question: &Question) -> Value {
+    json!({
+        "id": question.id.as_str(),
+        "run_id": question.run.as_ref().map(helve_kernel::RunId::as_str),
+        "owner": question.owner,
+        "under": question.under,
+        "question": question.text,
+        "context": question.context,
+        "form": question.form,
+        "asked": question.asked.to_string(),
+        "until": question.until.to_string(),
     })
 }
 

@@ -5,17 +5,39 @@
 //! and the services of the hub. So whatever is written here can be shown before it happens,
 //! and undone after.
 
+pub mod format;
+pub mod human;
+pub mod network;
 mod owned;
+pub mod profile;
+pub mod shell;
+pub mod system;
 pub mod todo;
 
 #[cfg(test)]
 mod testing;
 
-use helve_kernel::{Toolset, ToolsetError};
+use std::path::Path;
+
+use helve_kernel::{ToolDef, ToolError, Toolset, ToolsetError};
 
 /// All sets, in the order in which they are listed.
 pub fn toolsets() -> Result<Vec<Toolset>, ToolsetError> {
-    Ok(vec![todo::toolset()?])
+    Ok(vec![
+        format::toolset()?,
+        human::toolset()?,
+        network::toolset()?,
+        profile::toolset()?,
+        system::toolset()?,
+        todo::toolset()?,
+    ])
+}
+
+/// The tools that are programs: they are registered, and so pinned, like those of an operator.
+pub fn programs(workspace: &Path) -> Result<Vec<ToolDef>, ToolError> {
+    let mut programs = vec![shell::exec()?];
+    programs.extend(format::programs(workspace)?);
+    Ok(programs)
 }
 
 #[cfg(test)]

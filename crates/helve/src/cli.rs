@@ -45,6 +45,8 @@ pub(crate) enum Command {
     Approvals(cmd::approvals::ApprovalsArgs),
     Approve(cmd::approve::ApproveArgs),
     Deny(cmd::deny::DenyArgs),
+    Questions(cmd::questions::QuestionsArgs),
+    Answer(cmd::answer::AnswerArgs),
     Token(cmd::token::TokenArgs),
     Policy(cmd::policy::PolicyArgs),
     Audit(cmd::audit::AuditArgs),

@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub(crate) mod answer;
 pub(crate) mod approvals;
 pub(crate) mod approve;
 pub(crate) mod audit;
@@ -22,6 +23,7 @@ pub(crate) mod logs;
 pub(crate) mod mcp;
 pub(crate) mod pin;
 pub(crate) mod policy;
+pub(crate) mod questions;
 pub(crate) mod register;
 pub(crate) mod remove;
 pub(crate) mod rollback;

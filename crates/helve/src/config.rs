@@ -7,6 +7,7 @@ mod changes;
 mod identity;
 mod mcp;
 mod network;
+mod toolsets;
 mod upstream;
 
 use std::path::{Path, PathBuf};
@@ -26,6 +27,7 @@ pub(crate) use mcp::DiscloseWord;
 use mcp::Mcp;
 use network::{Network, Secrets};
 pub(crate) use network::{Secret, Source};
+pub(crate) use toolsets::Toolsets;
 
 /// The configuration of a hub.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -33,6 +35,8 @@ pub(crate) use network::{Secret, Source};
 pub(crate) struct Config {
     /// Folders with tools, from the workspace [default: `tools`].
     pub tools: Option<Vec<PathBuf>>,
+    /// Which of the built-in tools are there, and what they may touch.
+    pub toolsets: Toolsets,
     /// Where the hub listens, and how much it takes.
     pub server: Server,
     /// How people are asked.
@@ -98,6 +102,7 @@ impl Config {
         let mut approvers = None;
         let mut require_sandbox = false;
         let mut allow = Vec::new();
+        let mut off = Vec::new();
         let mut secrets = Secrets::default();
         let workspace = root.join("helve.toml");
         for path in users.into_iter().chain([workspace.clone()]) {
@@ -115,6 +120,7 @@ impl Config {
                 }
                 rules.extend(alone.policy);
                 allow.extend(alone.network.allow);
+                off.extend(alone.toolsets.off);
                 secrets.add(alone.secrets);
                 approvers = approvers.or(alone.approvals.approvers);
                 require_sandbox |= alone.sandbox.require_sandbox;
@@ -127,6 +133,7 @@ impl Config {
         config.approvals.approvers = approvers;
         config.sandbox.require_sandbox = require_sandbox;
         config.network.allow = allow;
+        config.toolsets.off = off;
         config.secrets = secrets;
         Ok(config)
     }

@@ -3,6 +3,7 @@
 //! `helve up` keeps one open; a command that finds none running opens one for
 //! itself. Either way there is at most one: the store is locked.
 
+mod builtin;
 mod checkpoint;
 mod collect;
 mod door;
@@ -134,6 +135,9 @@ impl Open {
         })?;
         let mut synced = tools::sync(&kernel, root, &config).await?;
         synced.problems.extend(config.missing_tools(root));
+        synced
+            .problems
+            .extend(builtin::add(&kernel, &config.toolsets)?);
         let about = about::tools(&kernel).map_err(|e| Failure::output(e.message))?;
         kernel.add_tools(about).map_err(Failure::output)?;
         synced.problems.extend(told);

@@ -3,7 +3,7 @@
 //! Ids begin with the time and end with chance, so it is the ending that tells them
 //! apart. It is looked up in what the hub lists to whoever asks.
 
-use helve_kernel::{ApprovalId, RunId, TokenId};
+use helve_kernel::{ApprovalId, QuestionId, RunId, TokenId};
 use serde_json::Value;
 
 use crate::client::Client;
@@ -15,6 +15,7 @@ use crate::out;
 pub(crate) enum Kind {
     Run,
     Approval,
+    Question,
     Token,
 }
 
@@ -30,6 +31,7 @@ impl Kind {
         match self {
             Kind::Run => "run",
             Kind::Approval => "approval",
+            Kind::Question => "question",
             Kind::Token => "token",
         }
     }
@@ -38,6 +40,7 @@ impl Kind {
         match self {
             Kind::Run => RunId::parse(text).is_some(),
             Kind::Approval => ApprovalId::parse(text).is_some(),
+            Kind::Question => QuestionId::parse(text).is_some(),
             Kind::Token => TokenId::parse(text).is_some(),
         }
     }
@@ -55,7 +58,7 @@ impl Kind {
             return Err(Failure::usage(error).hint(hint));
         }
         let found = match self {
-            Kind::Token => tokens(client).await?,
+            Kind::Token | Kind::Question => page(client, &format!("/{word}s")).await?,
             _ => client.items(&format!("/{word}s"), "cursor", MOST).await?,
         };
         let ids = found.iter().filter_map(|item| item["id"].as_str());
@@ -84,14 +87,20 @@ impl Kind {
         match self {
             Kind::Run => "helve runs",
             Kind::Approval => "helve approvals --state all",
+            Kind::Question => "helve questions",
             Kind::Token => "helve token list",
         }
     }
 }
 
-/// All tokens; they come in one page.
+/// All tokens.
 pub(crate) async fn tokens(client: &Client) -> Result<Vec<Value>, Failure> {
-    let mut page = client.get("/tokens").await?;
+    page(client, "/tokens").await
+}
+
+/// All of what comes in one page.
+async fn page(client: &Client, path: &str) -> Result<Vec<Value>, Failure> {
+    let mut page = client.get(path).await?;
     match page["items"].take() {
         Value::Array(items) => Ok(items),
         _ => Ok(Vec::new()),

@@ -202,6 +202,7 @@ impl ExecutorKind {
                 ("memory", Text, false),
                 ("pids", Number, false),
                 ("file_size", Text, false),
+                ("any_exit", Flag, false),
             ],
             ExecutorKind::Script => &[
                 ("path", Text, true),

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Issue, fix, rules};
-use crate::def::ToolDef;
+use crate::def::{Risk, ToolDef};
 use crate::node::escape;
 use crate::schema::walk;
 
@@ -151,14 +151,33 @@ fn parameters(schema: &Value, at: &str, issues: &mut Vec<Issue>) {
     }
 }
 
-/// Law 1: arguments are data. A parameter that carries a command is one to look at.
+/// Whether a pattern holds the whole text to letters, digits and what stands in names.
+fn takes_only_names(property: &Value) -> bool {
+    let pattern = property.get("pattern").and_then(Value::as_str);
+    let inner = pattern.and_then(|p| p.strip_prefix('^')?.strip_suffix('$'));
+    inner.is_some_and(|p| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "[]{},+*?_.:/-".contains(c);
+        // Outside of brackets a dot is any character.
+        let outside = p
+            .split('[')
+            .map(|part| part.rsplit(']').next().unwrap_or(part));
+        p.chars().all(plain) && !p.contains('\\') && outside.into_iter().all(|o| !o.contains('.'))
+    })
+}
+
+/// Law 1: arguments are data. A parameter that carries a command is one to look at. One that
+/// takes only names is none, and what is off until a person turns it on was looked at.
 fn free_command(def: &ToolDef, issues: &mut Vec<Issue>) {
+    if !def.enabled && def.risk == Some(Risk::ExecHigh) {
+        return;
+    }
     for (name, property) in walk::properties(&def.input_schema) {
         let carries =
             ["command", "cmd", "code", "script", "shell", "eval"].contains(&name.as_str());
         if carries
             && property.get("type") == Some(&Value::from("string"))
             && property.get("enum").is_none()
+            && !takes_only_names(property)
         {
             let message = format!("the parameter `{name}` takes any command or code");
             let pointer = format!("/input_schema/properties/{name}");

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use helve_changes::{Allowed, Changeset, Error, Kind, Staged};
 use helve_core::audit::Hash;
+use helve_core::def::Risk;
 use helve_core::policy;
 use serde_json::{Value, json};
 
@@ -112,7 +113,9 @@ impl Execution {
         if let Err(error) = self.unless_stopped() {
             return (Err(error), Fate::Dropped);
         }
-        if ready.decision.effect == policy::Effect::Ask && !self.is_approved() {
+        // A yes to a command that nobody knows the effect of is no yes to the effect.
+        let unseen = ready.entry.def.risk == Some(Risk::ExecHigh);
+        if ready.decision.effect == policy::Effect::Ask && (unseen || !self.is_approved()) {
             return self.stage(ready, reply, effect, secrets).await;
         }
         match self.commit_now(ready, &effect).await {

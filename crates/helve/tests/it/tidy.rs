@@ -66,6 +66,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "helve-mcp",
             "helve-server",
             "helve-store",
+            "helve-tools",
         ],
     ),
     ("helve-changes", &["helve-core"]),
@@ -84,7 +85,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("helve-sandbox", &[]),
     ("helve-server", &["helve-core", "helve-kernel"]),
     ("helve-store", &["helve-core", "helve-kernel"]),
-    ("helve-tools", &["helve-kernel"]),
+    ("helve-tools", &["helve-http", "helve-kernel"]),
 ];
 
 #[test]
