@@ -9,7 +9,8 @@
 //!   with the text around it. So write `--out={out}`, not `--out` and `{out}`, for
 //!   an argument that may be absent: the lone `--out` would stay.
 //! - An argument cannot pose as an option: where it begins its element it must not
-//!   begin with `-`, unless an element `--` stands before.
+//!   begin with `-`, unless an element `--` stands before, or the definition says that
+//!   its arguments may be options.
 
 use helve_core::name::nearest;
 use helve_kernel::ToolError;
@@ -44,8 +45,8 @@ pub(crate) struct Template {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Element {
     parts: Vec<Part>,
-    /// An element `--` stands before it.
-    after_dashes: bool,
+    /// It may begin with `-`: an element `--` stands before it, or options are meant.
+    may_be_option: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,6 +56,14 @@ enum Part {
 }
 
 impl Template {
+    /// The same, with arguments that may be options.
+    pub(crate) fn with_options(mut self) -> Self {
+        self.elements
+            .iter_mut()
+            .for_each(|e| e.may_be_option = true);
+        self
+    }
+
     /// Reads a `command`.
     pub(crate) fn parse<'c>(command: impl IntoIterator<Item = &'c str>) -> Result<Self, ToolError> {
         let mut command = command.into_iter();
@@ -65,7 +74,7 @@ impl Template {
             let parts = parts_of(text)?;
             elements.push(Element {
                 parts,
-                after_dashes,
+                may_be_option: after_dashes,
             });
             after_dashes |= text == "--";
         }
@@ -178,7 +187,7 @@ impl Element {
             filled.push_str(&text);
             last = name;
         }
-        if let Some(name) = first.filter(|_| filled.starts_with('-') && !self.after_dashes) {
+        if let Some(name) = first.filter(|_| filled.starts_with('-') && !self.may_be_option) {
             return Err(ToolError::validation(format!(
                 "argument `{name}` begins with `-`: the program would take it for an option"
             ))
@@ -212,7 +221,7 @@ fn literal_program(first: Option<&str>) -> Result<String, ToolError> {
     };
     let element = Element {
         parts: parts_of(first)?,
-        after_dashes: false,
+        may_be_option: false,
     };
     let Some(program) = element.literal() else {
         return Err(ToolError::validation(format!(

@@ -45,6 +45,7 @@ impl Settings {
         let mut env = Vec::new();
         let mut network = false;
         let mut limits = Limits::default();
+        let mut options = false;
         for (name, value) in &executor.settings {
             match (name.as_str(), value) {
                 ("command", Value::Array(list)) => command = Some(words(list)?),
@@ -58,6 +59,7 @@ impl Settings {
                     }
                 }
                 ("network", Value::Bool(granted)) => network = *granted,
+                ("options", Value::Bool(may)) => options = *may,
                 // Looked at when it ends.
                 ("any_exit", Value::Bool(_)) => {}
                 ("memory", Value::String(text)) => limits.memory = Some(size(name, text)?),
@@ -75,8 +77,12 @@ impl Settings {
                 _ => return Err(wrong(name)),
             }
         }
+        let command = Template::parse(command.unwrap_or_default())?;
         let settings = Self {
-            command: Template::parse(command.unwrap_or_default())?,
+            command: match options {
+                true => command.with_options(),
+                false => command,
+            },
             cwd,
             env,
             network,

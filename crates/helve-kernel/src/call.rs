@@ -26,6 +26,8 @@ pub struct Call {
     /// The run that it shall be, for whoever must be able to call it off before there is
     /// an answer; a fresh one if nothing is said.
     pub run: Option<RunId>,
+    /// The tool that led here.
+    pub through: Option<String>,
 }
 
 /// What a caller waits for.
@@ -56,6 +58,7 @@ impl Call {
             wait: Wait::default(),
             dry_run: false,
             run: None,
+            through: None,
         }
     }
 

@@ -188,7 +188,7 @@ pub use registry::{Entry, RegistryError};
 pub use run::{Chunk, Run, RunState, Stream};
 pub use store::{MemoryStore, Store, StoreError};
 pub use token::{Secret, Token};
-pub use tool::{DefineTool, Handler, HandlerFuture, Leads, Led, Tool};
+pub use tool::{DefineTool, Handler, HandlerFuture, Leading, Leads, Led, Tool};
 pub use toolset::{Toolset, ToolsetError};
 pub use wire::Wire;
 

@@ -18,10 +18,13 @@ pub type Handler = Arc<dyn Fn(Ctx, Value) -> HandlerFuture + Send + Sync>;
 
 /// Where a call really goes, of a tool that only leads to others: the tool and its
 /// arguments, found in the arguments of the call.
-pub type Leads = Arc<dyn Fn(&Kernel, &Principal, &Map<String, Value>) -> Led + Send + Sync>;
+pub type Leads = Arc<dyn Fn(Kernel, Arc<Principal>, Map<String, Value>) -> Leading + Send + Sync>;
 
 /// A tool and its arguments, or why there is none.
 pub type Led = Result<(String, Value), ToolError>;
+
+/// The same, later.
+pub type Leading = Pin<Box<dyn Future<Output = Led> + Send>>;
 
 /// A definition and the function behind it.
 #[derive(Clone)]
@@ -79,16 +82,17 @@ impl Tool {
         self
     }
 
-    /// A tool that leads to others: what it answers is what they do.
-    pub fn leading<F>(def: ToolDef, leads: F) -> Self
+    /// The same, leading to other tools: what it answers is what they do.
+    #[must_use]
+    pub fn leading<F, Fut>(mut self, leads: F) -> Self
     where
-        F: Fn(&Kernel, &Principal, &Map<String, Value>) -> Led + Send + Sync + 'static,
+        F: Fn(Kernel, Arc<Principal>, Map<String, Value>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Led> + Send + 'static,
     {
-        let never = |_, _| async { Err::<Reply, _>(ToolError::internal("it leads to no tool")) };
-        Self {
-            leads: Some(Arc::new(leads)),
-            ..Self::new(def, never)
-        }
+        self.leads = Some(Arc::new(move |kernel, who, args| {
+            Box::pin(leads(kernel, who, args))
+        }));
+        self
     }
 
     /// The same for a function that needs no context.

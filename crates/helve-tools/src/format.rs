@@ -13,8 +13,7 @@ use std::time::Duration;
 
 use helve_kernel::helve_core::def::{AllowedPath, Executor, ExecutorKind, RelatedTool, Risk};
 use helve_kernel::{
-    DefineTool, Kernel, Led, Principal, Tool, ToolDef, ToolError, ToolName, Toolset, ToolsetError,
-    tool,
+    DefineTool, Kernel, Led, Principal, ToolDef, ToolError, ToolName, Toolset, ToolsetError, tool,
 };
 use serde_json::{Map, Value, json};
 
@@ -74,10 +73,7 @@ const FORMATTERS: &[Formatter] = &[
 
 /// The set: the one tool that finds the formatter.
 pub fn toolset() -> Result<Toolset, ToolsetError> {
-    let format = Tool {
-        leads: Some(Arc::new(led)),
-        ..<format as DefineTool>::tool()
-    };
+    let format = <format as DefineTool>::tool().leading(led);
     let says = "The project's own formatter".to_owned();
     Toolset::new("code", Some(says), vec!["code".to_owned()], vec![format])
 }
@@ -157,7 +153,7 @@ async fn format(
     Err(ToolError::internal("it leads to no tool"))
 }
 
-fn led(kernel: &Kernel, _: &Principal, args: &Map<String, Value>) -> Led {
+async fn led(kernel: Kernel, _: Arc<Principal>, args: Map<String, Value>) -> Led {
     let path = args.get("path").and_then(Value::as_str).unwrap_or_default();
     let ending = Path::new(path).extension().and_then(|e| e.to_str());
     let Some(ending) = ending.map(str::to_ascii_lowercase) else {

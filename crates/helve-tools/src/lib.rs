@@ -11,6 +11,7 @@ pub mod network;
 mod owned;
 pub mod profile;
 pub mod shell;
+pub mod skills;
 pub mod system;
 pub mod todo;
 
@@ -28,6 +29,7 @@ pub fn toolsets() -> Result<Vec<Toolset>, ToolsetError> {
         human::toolset()?,
         network::toolset()?,
         profile::toolset()?,
+        skills::toolset()?,
         system::toolset()?,
         todo::toolset()?,
     ])
@@ -37,6 +39,7 @@ pub fn toolsets() -> Result<Vec<Toolset>, ToolsetError> {
 pub fn programs(workspace: &Path) -> Result<Vec<ToolDef>, ToolError> {
     let mut programs = vec![shell::exec()?];
     programs.extend(format::programs(workspace)?);
+    programs.extend(skills::programs(workspace)?);
     Ok(programs)
 }
 

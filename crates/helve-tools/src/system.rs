@@ -5,11 +5,12 @@
 mod tests;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use helve_kernel::helve_core::def::ExecutorKind;
 use helve_kernel::helve_core::name::nearest;
 use helve_kernel::{
-    Ctx, DefineTool, Entry, Kernel, Led, Principal, Tool, ToolError, Toolset, ToolsetError, tool,
+    Ctx, DefineTool, Entry, Kernel, Led, Principal, ToolError, Toolset, ToolsetError, tool,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -17,10 +18,7 @@ use serde_json::{Map, Value};
 
 /// The set.
 pub fn toolset() -> Result<Toolset, ToolsetError> {
-    let execute = Tool {
-        leads: Some(std::sync::Arc::new(led)),
-        ..<execute as DefineTool>::tool()
-    };
+    let execute = <execute as DefineTool>::tool().leading(led);
     let tools = vec![
         execute,
         <info as DefineTool>::tool(),
@@ -105,7 +103,7 @@ async fn execute(
 }
 
 /// Where a call of `system_execute` goes: to a registered program.
-fn led(kernel: &Kernel, who: &Principal, args: &Map<String, Value>) -> Led {
+async fn led(kernel: Kernel, who: Arc<Principal>, args: Map<String, Value>) -> Led {
     let command = args
         .get("command")
         .and_then(Value::as_str)

@@ -220,7 +220,11 @@ fn read(value: &Value) -> Result<Config, String> {
         }
     }
     config.secrets.read()?;
-    if let Some(problem) = config.network.problem() {
+    if let Some(problem) = config
+        .network
+        .problem()
+        .or_else(|| config.toolsets.problem())
+    {
         return Err(problem);
     }
     if let Some(problem) = config

@@ -119,6 +119,22 @@ pub(crate) fn named(name: &str) -> Option<String> {
     }
 }
 
+/// The variables that there are, by name; the value of one where `shown` says so.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the place where it is read"
+)]
+pub(crate) fn variables(shown: impl Fn(&str) -> bool) -> BTreeMap<String, Option<String>> {
+    let texts = std::env::vars_os().filter_map(|(name, value)| {
+        let name = name.into_string().ok()?;
+        let value = value.into_string().ok().filter(|_| shown(&name));
+        Some((name, value))
+    });
+    texts
+        .filter(|(name, _)| !name.starts_with("HELVE_"))
+        .collect()
+}
+
 /// The folder of the user's own configuration.
 pub(crate) fn config_home() -> Option<PathBuf> {
     let home = || get("HOME").map(|home| PathBuf::from(home).join(".config"));

@@ -124,6 +124,8 @@ impl Open {
             .executor(ExecutorKind::Host, Arc::new(host))
             .executor(ExecutorKind::Http, Arc::new(http(root, &config)?))
             .executor(ExecutorKind::Mcp, upstreams.executor())
+            .service(Arc::new(builtin::surroundings(root, &config)))
+            .service(Arc::new(builtin::network(&config)))
             .secret_key(state.key("secrets")?);
         if let Some(url) = &config.approvals.webhook {
             let webhook = notify::Webhook::new(url.clone(), state.key("webhook")?)?;
@@ -135,9 +137,8 @@ impl Open {
         })?;
         let mut synced = tools::sync(&kernel, root, &config).await?;
         synced.problems.extend(config.missing_tools(root));
-        synced
-            .problems
-            .extend(builtin::add(&kernel, &config.toolsets)?);
+        let builtin = builtin::add(&kernel, root, &config.toolsets).await?;
+        synced.problems.extend(builtin);
         let about = about::tools(&kernel).map_err(|e| Failure::output(e.message))?;
         kernel.add_tools(about).map_err(Failure::output)?;
         synced.problems.extend(told);

@@ -203,6 +203,7 @@ impl ExecutorKind {
                 ("pids", Number, false),
                 ("file_size", Text, false),
                 ("any_exit", Flag, false),
+                ("options", Flag, false),
             ],
             ExecutorKind::Script => &[
                 ("path", Text, true),

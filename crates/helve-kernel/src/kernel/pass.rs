@@ -4,6 +4,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Instant;
 
+use futures_util::FutureExt as _;
 use helve_core::args::{self, Coerced};
 use helve_core::def::{Reversible, Risk};
 use helve_core::policy::{Decision, Effect};
@@ -54,6 +55,16 @@ impl Kernel {
 
     async fn pass(&self, call: Call) -> Answer {
         let (tool, principal) = (call.tool.clone(), call.principal.clone());
+        let leads = self
+            .find(&tool)
+            .is_some_and(|e| matches!(e.behind, Behind::Tools(_)));
+        let call = match leads {
+            false => call,
+            true => match Box::pin(self.led(call)).await {
+                Ok(call) => call,
+                Err(error) => return self.refuse(&tool, &principal, error).await,
+            },
+        };
         // A check that crashes has not passed.
         let ready = std::panic::catch_unwind(AssertUnwindSafe(|| self.ready(call))).unwrap_or_else(
             |panic| {
@@ -76,28 +87,14 @@ impl Kernel {
     }
 
     /// Everything that can be said about a call before it runs.
-    pub(super) fn ready(&self, mut call: Call) -> Result<Ready, ToolError> {
+    pub(super) fn ready(&self, call: Call) -> Result<Ready, ToolError> {
         if self.inner.closing.is_cancelled() {
             return Err(ToolError::transient(
                 "the hub is stopping and takes no more calls",
             ));
         }
         self.counts(&call.principal)?;
-        let mut entry = self.callable(&call)?;
-        let mut through = None;
-        if let Behind::Tools(leads) = &entry.behind {
-            let prepared = args::prepare(&call.args, &entry.def.input_schema, &entry.input)
-                .map_err(|e| ToolError::validation(e.to_string()))?;
-            (call.tool, call.args) = leads(self, &call.principal, &prepared.args)?;
-            let next = self.callable(&call)?;
-            if matches!(next.behind, Behind::Tools(_)) {
-                let (from, to) = (&entry.def.name, &next.def.name);
-                let problem = format!("`{from}` does not lead to `{to}`, which leads on");
-                return Err(ToolError::validation(problem).with_hint(format!("call `{to}` itself")));
-            }
-            through = Some(entry.def.name.to_string());
-            entry = next;
-        }
+        let entry = self.callable(&call)?;
         if call.dry_run
             && let Err(why) = self.holds(&entry)
         {
@@ -127,8 +124,35 @@ impl Kernel {
             wait: call.wait,
             created: self.now(),
             dry_run: call.dry_run,
-            through,
+            through: call.through,
         })
+    }
+
+    /// The call that a call of a tool that leads to others comes to.
+    async fn led(&self, mut call: Call) -> Result<Call, ToolError> {
+        self.counts(&call.principal)?;
+        let entry = self.callable(&call)?;
+        let Behind::Tools(leads) = &entry.behind else {
+            return Ok(call);
+        };
+        let prepared = args::prepare(&call.args, &entry.def.input_schema, &entry.input)
+            .map_err(|e| ToolError::validation(e.to_string()))?;
+        let leading = leads(self.clone(), call.principal.clone(), prepared.args);
+        let led = AssertUnwindSafe(leading).catch_unwind().await;
+        (call.tool, call.args) = led.unwrap_or_else(|panic| {
+            let what = panic_text(&*panic);
+            Err(ToolError::internal(format!("it led nowhere: {what}")))
+        })?;
+        let (from, to) = (&entry.def.name, &call.tool);
+        if self
+            .find(to)
+            .is_some_and(|e| matches!(e.behind, Behind::Tools(_)))
+        {
+            let problem = format!("`{from}` does not lead to `{to}`, which leads on");
+            return Err(ToolError::validation(problem).with_hint(format!("call `{to}` itself")));
+        }
+        call.through = Some(from.to_string());
+        Ok(call)
     }
 
     /// The tool of a call, if its caller may call it.

@@ -114,6 +114,7 @@ async fn call(
         wait,
         dry_run: body.flag("dry_run")?,
         run: None,
+        through: None,
     };
     let answer = match wait {
         Wait::Nothing | Wait::Run => hub.call(call).await,

@@ -1,6 +1,7 @@
 //! `[toolsets]`: which of the built-in tools are there, and what they may touch.
 
 use helve_core::policy::Pattern;
+use helve_http::guard::Hosts;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -21,6 +22,12 @@ pub(crate) struct Toolsets {
 }
 
 impl Toolsets {
+    /// What is wrong with it.
+    pub(super) fn problem(&self) -> Option<String> {
+        let wrong = Hosts::parse(&self.hosts).err()?;
+        Some(format!("`toolsets.hosts`: {wrong}"))
+    }
+
     /// Whether a tool of a set is left out.
     pub(crate) fn leaves_out(&self, set: &str, tool: &str) -> bool {
         let named = |off: &String| off == set || Pattern::new(off).matches(tool);

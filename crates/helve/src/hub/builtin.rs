@@ -3,15 +3,57 @@
 //! What the workspace defines goes before: a built-in tool whose name is taken stays out, and
 //! one whose alias is taken does without it.
 
-use helve_core::def::AllowedPath;
-use helve_kernel::{Kernel, RegistryError, Tool};
+use std::path::Path;
 
-use crate::config::Toolsets;
+use helve_core::def::AllowedPath;
+use helve_http::guard::Hosts;
+use helve_kernel::{ErrorKind, Kernel, Registration, RegistryError, Tool, ToolDef};
+use helve_tools::network::Network;
+use helve_tools::system::Surroundings;
+
+use super::hub_itself;
+use crate::config::{Config, Toolsets};
+use crate::env;
 use crate::exit::Failure;
 
+/// Where built-in programs come from, as the registry keeps it.
+pub(super) const SOURCE: &str = "builtin";
+
+/// What the network tools reach: granted hosts, and no other.
+pub(super) fn network(config: &Config) -> Network {
+    // Checked when it was read.
+    let hosts = Hosts::parse(&config.toolsets.hosts).unwrap_or_default();
+    Network::new(config.network.guard().only(hosts))
+}
+
+/// What the hub knows of where it runs.
+pub(super) fn surroundings(root: &Path, config: &Config) -> Surroundings {
+    let granted = &config.toolsets.env;
+    Surroundings {
+        workspace: root.display().to_string(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        memory: memory().unwrap_or(0),
+        variables: env::variables(|name| granted.iter().any(|g| g == name)),
+    }
+}
+
+/// Bytes of memory of the machine.
+fn memory() -> Option<u64> {
+    let told = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = told
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kilobytes.checked_mul(1024)
+}
+
 /// Adds them; what there is to be told of it.
-pub(super) fn add(kernel: &Kernel, config: &Toolsets) -> Result<Vec<String>, Failure> {
-    let mut told = Vec::new();
+pub(super) async fn add(
+    kernel: &Kernel,
+    root: &Path,
+    config: &Toolsets,
+) -> Result<Vec<String>, Failure> {
+    let mut told = programs(kernel, root, config).await?;
     for set in helve_tools::toolsets().map_err(Failure::output)? {
         let name = set.name().to_owned();
         for mut tool in set.into_tools() {
@@ -19,7 +61,7 @@ pub(super) fn add(kernel: &Kernel, config: &Toolsets) -> Result<Vec<String>, Fai
                 continue;
             }
             tool.def.enabled |= config.turns_on(&name, tool.def.name.as_str());
-            if let Some(paths) = config.paths.as_ref().filter(|_| is_everywhere(&tool)) {
+            if let Some(paths) = config.paths.as_ref().filter(|_| is_everywhere(&tool.def)) {
                 tool.def.allowed_paths = paths.iter().map(allowed).collect();
             }
             told.extend(add_one(kernel, tool)?);
@@ -28,9 +70,66 @@ pub(super) fn add(kernel: &Kernel, config: &Toolsets) -> Result<Vec<String>, Fai
     Ok(told)
 }
 
+/// Registers those that are programs, and lets go of those that there are no more.
+async fn programs(kernel: &Kernel, root: &Path, config: &Toolsets) -> Result<Vec<String>, Failure> {
+    let all = helve_tools::programs(root).map_err(|e| Failure::output(e.message))?;
+    let (who, mut told, mut kept) = (hub_itself(), Vec::new(), Vec::new());
+    for mut def in all {
+        let name = def.name.to_string();
+        let set = def.name.group().unwrap_or_default().to_owned();
+        if config.leaves_out(&set, &name) {
+            continue;
+        }
+        def.enabled |= config.turns_on(&set, &name);
+        if let Some(paths) = config.paths.as_ref().filter(|_| is_everywhere(&def)) {
+            def.allowed_paths = paths.iter().map(allowed).collect();
+        }
+        if kernel
+            .find(&name)
+            .is_some_and(|entry| entry.source != SOURCE)
+        {
+            told.push(taken(&name));
+            continue;
+        }
+        let aliases = def.aliases.clone().into_iter();
+        def.aliases = aliases
+            .filter(|alias| {
+                kernel
+                    .find(alias)
+                    .is_none_or(|e| e.def.name.as_str() == name)
+            })
+            .collect();
+        let source = SOURCE.to_owned();
+        let registration = Registration {
+            def,
+            source,
+            why: None,
+            replace: true,
+        };
+        match kernel.register(&who, registration).await {
+            Ok(_) => kept.push(name),
+            // It is not installed here.
+            Err(error) if error.kind == ErrorKind::Validation => {}
+            Err(error) => told.push(format!("the built-in `{name}`: {}", error.message)),
+        }
+    }
+    for entry in kernel.tools() {
+        let name = entry.def.name.as_str();
+        if entry.source == SOURCE && !kept.iter().any(|kept| kept == name) {
+            let removed = kernel.remove(&who, name).await;
+            removed.map_err(|e| Failure::output(e.message))?;
+        }
+    }
+    Ok(told)
+}
+
+fn taken(name: &str) -> String {
+    format!("the built-in `{name}` is left out: another tool answers to its name")
+}
+
 /// Whether it may touch the whole workspace.
-fn is_everywhere(tool: &Tool) -> bool {
-    let paths = &tool.def.allowed_paths;
+fn is_everywhere(def: &ToolDef) -> bool {
+    let paths = &def.allowed_paths;
     paths.len() == 1 && paths[0].path == "."
 }
 
@@ -47,9 +146,7 @@ fn add_one(kernel: &Kernel, mut tool: Tool) -> Result<Option<String>, Failure> {
         match kernel.add_tool(tool.clone()) {
             Ok(()) => return Ok(None),
             Err(RegistryError::NameTaken { name, .. }) if name == own => {
-                return Ok(Some(format!(
-                    "the built-in `{own}` is left out: another tool answers to its name"
-                )));
+                return Ok(Some(taken(&own)));
             }
             Err(RegistryError::NameTaken { name, .. }) => {
                 tool.def.aliases.retain(|alias| *alias != name);

@@ -86,8 +86,8 @@ pub(crate) async fn sync(kernel: &Kernel, root: &Path, config: &Config) -> Resul
         }
     }
     for entry in kernel.tools() {
-        // What comes from a server elsewhere goes with it.
-        let elsewhere = entry.source.starts_with("mcp:");
+        // What comes from a server elsewhere goes with it, and what is the hub's own with the hub.
+        let elsewhere = entry.source.starts_with("mcp:") || entry.source == super::builtin::SOURCE;
         let from_file = entry.source != "code" && entry.source != "api" && !elsewhere;
         if from_file && !seen.contains(&entry.source) {
             let name = entry.def.name.to_string();
