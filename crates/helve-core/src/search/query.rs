@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::plan::{Asked, Kind, Plan};
-use super::rank::{self, Ranked};
+use super::rank::Ranked;
 use super::store::{Entry, Field, Store};
 use crate::def::Risk;
 
@@ -175,35 +175,43 @@ impl Fit {
 }
 
 impl Hit {
-    pub(super) fn of(ranked: &Ranked, text: usize, plan: &Plan, store: &Store) -> Self {
+    pub(super) fn of(
+        ranked: &Ranked,
+        text: usize,
+        plan: &Plan,
+        telling: &[&Asked],
+        store: &Store,
+    ) -> Self {
         let key = store.name(ranked.slot).map_or("", |(_, key)| key);
         let score = ranked.certain.max(ranked.cover.sqrt().min(0.89));
         Self {
             key: key.to_owned(),
             score,
             text,
-            why: why(ranked.slot, plan, store),
+            why: why(ranked.slot, plan, telling, store),
         }
     }
 }
 
-fn why(slot: u32, plan: &Plan, store: &Store) -> Vec<Why> {
-    let mut asked: Vec<(f32, &Asked)> = plan
-        .asked
-        .iter()
-        .filter(|a| !a.terms.is_empty() && (a.kind == Kind::Word || a.text.chars().count() > 1))
-        .map(|a| (rank::gain(a, store), a))
-        .collect();
-    asked.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let found = asked.into_iter().filter_map(|(_, asked)| {
-        let mut terms = asked.terms.iter();
+/// The words by which hits are explained, those that say most first.
+pub(super) fn telling<'p>(plan: &'p Plan, gains: &[f32]) -> Vec<&'p Asked> {
+    let asked = plan.asked.iter().zip(gains).filter(|(asked, _)| {
+        let long = || plan.text(asked).chars().nth(1).is_some();
+        !plan.terms(asked).is_empty() && (asked.kind == Kind::Word || long())
+    });
+    let mut asked: Vec<(&Asked, &f32)> = asked.collect();
+    asked.sort_by(|a, b| b.1.total_cmp(a.1));
+    asked.into_iter().map(|(asked, _)| asked).collect()
+}
+
+fn why(slot: u32, plan: &Plan, telling: &[&Asked], store: &Store) -> Vec<Why> {
+    let found = telling.iter().filter_map(|asked| {
+        let mut terms = plan.terms(asked).iter();
         let fields = terms.find_map(|(number, _)| store.fields(*number, slot))?;
+        let all = Field::ALL.into_iter();
         Some(Why {
-            word: asked.text.to_string(),
-            fields: Field::ALL
-                .into_iter()
-                .filter(|f| fields >> *f as u16 & 1 == 1)
-                .collect(),
+            word: plan.text(asked).to_owned(),
+            fields: all.filter(|f| fields >> *f as u16 & 1 == 1).collect(),
         })
     });
     found.take(MAX_WHY).collect()
