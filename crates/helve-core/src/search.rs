@@ -127,7 +127,7 @@ impl Index {
         let gains = rank::gains(&plan, &self.store);
         let filter: Option<&dyn Fn(u32) -> bool> = (!open).then_some(&allowed);
         let mut ranked = rank::rank(&plan, &gains, &self.store, scratch, query.limit, filter);
-        let mut fit = Fit::of(&plan, &ranked, self.len());
+        let mut fit = Fit::of(&plan, &gains, &ranked, &self.store);
         if let Some(meaning) = query.meaning {
             let near = meaning.nearest(text, rank::CANDIDATES);
             if rank::join(&mut ranked, &near, &self.store, &allowed) {

@@ -14,6 +14,8 @@
     clippy::disallowed_methods
 )]
 
+#[path = "search/fits.rs"]
+mod fits;
 #[path = "search/made.rs"]
 mod made;
 #[path = "search/peers.rs"]
@@ -45,7 +47,10 @@ fn main() {
             "no sets in `{}`; only the speed is measured\n",
             folder.display()
         ),
-        false => quality(&sets),
+        false => {
+            quality(&sets);
+            fits::print(&sets);
+        }
     }
     let (tools, requests) = match sets.is_empty() {
         true => made::alone(2_000),

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::plan::{Asked, Kind, Plan};
-use super::rank::Ranked;
+use super::rank::{self, Ranked};
 use super::store::{Entry, Field, Store};
 use crate::def::Risk;
 
@@ -153,25 +153,63 @@ impl Found {
     }
 }
 
+/// So many of the best are looked at to say whether anything fits.
+const LOOKED_AT: usize = 3;
+/// What a relative of a word is worth at least, where it is asked whether anything fits.
+const RELATIVE: f32 = 0.3;
+/// Where a tool says what it is for; parameters and details name things of all kinds.
+const TELLING: [Field; 8] = [
+    Field::Name,
+    Field::Alias,
+    Field::Title,
+    Field::Description,
+    Field::Trigger,
+    Field::Example,
+    Field::Tag,
+    Field::Learned,
+];
+
 impl Fit {
-    /// Found by drawing hubs of 20 to 500 tools from public sets and asking them what
-    /// they have a tool for and what they have none for. The more tools, the more of
-    /// any request somebody has a word of. `Nothing` loses fewer than one real request
-    /// in a hundred, and `Weak` doubts one in twenty to thirty. Of requests that no tool is
-    /// for, a quarter to a half are doubted; few get nothing.
-    pub(super) fn of(plan: &Plan, ranked: &[Ranked], tools: usize) -> Self {
-        let size = (tools.clamp(8, 500) as f32).ln();
-        let mut usual = 0.018 * size - 0.026;
-        // A translation has fewer words in common with a tool than the original.
-        if plan.asked.iter().any(|a| a.kind == Kind::Gram) {
-            usual *= 0.4;
-        }
-        match ranked.iter().map(|r| r.cover).fold(0.0, f32::max) {
-            best if best < 0.3 * usual => Fit::Nothing,
-            best if best < 1.3 * usual => Fit::Weak,
+    /// By the share of what was asked for that one of the best tools has, half of it
+    /// only where tools say what they are for. It is not the score: a long description
+    /// or a word that stands there once is no reason to doubt.
+    ///
+    /// The limits were found by drawing hubs of 20 to 1,500 tools from public sets and
+    /// asking them what they have a tool for and what they have none for; the more tools,
+    /// the more of any request somebody has a word of. The bench prints how often
+    /// each is right.
+    pub(super) fn of(plan: &Plan, gains: &[f32], ranked: &[Ranked], store: &Store) -> Self {
+        let ideal = rank::ideal(plan, gains);
+        let shares = ranked.iter().take(LOOKED_AT).map(|r| {
+            let (all, telling) = had(r.slot, plan, gains, store);
+            (all + telling) / (2.0 * ideal)
+        });
+        let size = (store.len().clamp(8, 500) as f32).ln();
+        match shares.fold(0.0, f32::max) / size {
+            share if share < 0.0095 => Fit::Nothing,
+            share if share < 0.024 => Fit::Weak,
             _ => Fit::Good,
         }
     }
+}
+
+/// How much of what is asked for a tool has: anywhere, and where it says what it is for.
+fn had(slot: u32, plan: &Plan, gains: &[f32], store: &Store) -> (f32, f32) {
+    let telling = TELLING.iter().fold(0, |bits, f| bits | 1u16 << *f as u16);
+    let (mut all, mut told) = (0.0, 0.0);
+    for (asked, gain) in plan.asked.iter().zip(gains) {
+        let terms = plan.terms(asked).iter();
+        let found = terms.filter_map(|(n, weight)| Some((store.fields(*n, slot)?, *weight)));
+        let best = found.reduce(|best, next| if next.1 > best.1 { next } else { best });
+        if let Some((fields, weight)) = best {
+            let worth = gain * weight.clamp(RELATIVE, 1.0);
+            all += worth;
+            if fields & telling != 0 {
+                told += worth;
+            }
+        }
+    }
+    (all, told)
 }
 
 impl Hit {

@@ -224,7 +224,7 @@ pub(super) fn join(
 }
 
 /// What a document would have that has every word, in whichever script it is.
-fn ideal(plan: &Plan, gains: &[f32]) -> f32 {
+pub(super) fn ideal(plan: &Plan, gains: &[f32]) -> f32 {
     let sum = |kind: Kind| -> f32 {
         let of_kind = plan.asked.iter().zip(gains).filter(|(a, _)| a.kind == kind);
         of_kind.map(|(_, gain)| gain).sum()
