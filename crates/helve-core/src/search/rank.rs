@@ -12,10 +12,15 @@ use super::gather::{Candidate, Scratch, gather};
 use super::plan::{Asked, Kind, Plan};
 use super::store::{Posting, Store};
 
-/// How many documents are looked at closely for the whole query.
-pub(super) const CANDIDATES: usize = 64;
+/// How many documents are looked at closely for the whole query, where few are shown.
+pub(super) const CANDIDATES: usize = 32;
+/// And where many are.
+const MANY_CANDIDATES: usize = 128;
 /// And for each of its clauses.
-pub(super) const CLAUSE_CANDIDATES: usize = 16;
+pub(super) const CLAUSE_CANDIDATES: usize = 12;
+
+/// How many a model is asked for.
+pub(super) const NEAREST: usize = 64;
 
 /// What the best clause counts beside the whole.
 const CLAUSE: f32 = 0.5;
@@ -100,7 +105,8 @@ pub(super) fn rank(
         // Only words that nearly all have: then they must do.
         looks = Looks::of(plan, gains, 1.0, store);
     }
-    let (candidates, most) = gather(&looks, plan.clauses, store, scratch, allowed);
+    let closely = limit.saturating_mul(2).clamp(CANDIDATES, MANY_CANDIDATES);
+    let (candidates, most) = gather(&looks, plan.clauses, closely, store, scratch, allowed);
     let ideal = ideal(plan, gains);
     let asked = numbers(plan);
     let mut ranked: Vec<Ranked> = candidates
@@ -115,7 +121,7 @@ pub(super) fn rank(
     // A name lifts by so much at most: who is further behind the last that is shown
     // need not be asked for theirs.
     ranked.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then(a.slot.cmp(&b.slot)));
-    let mut shown: Vec<f32> = Vec::with_capacity(limit.saturating_add(1).min(CANDIDATES));
+    let mut shown: Vec<f32> = Vec::with_capacity(limit.saturating_add(1).min(closely));
     for ranked in &mut ranked {
         let full = shown.len() >= limit.max(1);
         if full

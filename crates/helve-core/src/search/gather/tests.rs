@@ -87,7 +87,14 @@ fn check(store: &Store, asked: &str, hidden: u32) -> Result<(), TestCaseError> {
     let wanted = everything(&looks, plan.clauses, store, &allowed);
     // Twice, because the second finds what the first left in its room.
     for _ in 0..2 {
-        let found = gather(&looks, plan.clauses, store, &mut scratch, filter);
+        let found = gather(
+            &looks,
+            plan.clauses,
+            CANDIDATES,
+            store,
+            &mut scratch,
+            filter,
+        );
         prop_assert_eq!(&found, &wanted, "{}", asked);
     }
     Ok(())
