@@ -38,6 +38,9 @@ use store::Store;
 /// How many texts of one query are looked at.
 pub const MAX_TEXTS: usize = 32;
 
+/// How many queries leave their room to the next.
+const MAX_POOL: usize = 4;
+
 /// Documents, ready to be searched.
 #[derive(Debug, Default)]
 pub struct Index {
@@ -98,7 +101,11 @@ impl Index {
         let answers: Vec<(Fit, Vec<Hit>)> = texts
             .map(|(i, text)| self.answer(i, text, query, &mut scratch))
             .collect();
-        self.pool().push(scratch);
+        let mut pool = self.pool();
+        if pool.len() < MAX_POOL {
+            pool.push(scratch);
+        }
+        drop(pool);
         Found::of(answers, query.limit)
     }
 
@@ -117,10 +124,12 @@ impl Index {
         let open = query.is_open();
         let allowed = |slot: u32| open || self.store.entry(slot).is_some_and(|e| query.allows(e));
         let plan = Plan::of(text, &self.store);
-        let mut ranked = rank::rank(&plan, &self.store, scratch, query.limit, &allowed);
-        let mut fit = Fit::of(&plan, &ranked, self.len());
+        let gains = rank::gains(&plan, &self.store);
+        let filter: Option<&dyn Fn(u32) -> bool> = (!open).then_some(&allowed);
+        let mut ranked = rank::rank(&plan, &gains, &self.store, scratch, query.limit, filter);
+        let mut fit = Fit::of(&plan, &gains, &ranked, &self.store);
         if let Some(meaning) = query.meaning {
-            let near = meaning.nearest(text, rank::CANDIDATES);
+            let near = meaning.nearest(text, rank::NEAREST);
             if rank::join(&mut ranked, &near, &self.store, &allowed) {
                 fit = Fit::Good;
             }
@@ -131,9 +140,10 @@ impl Index {
         if fit == Fit::Nothing {
             return (fit, Vec::new());
         }
+        let telling = query::telling(&plan, &gains);
         let shown = ranked.iter().take(query.limit);
-        let hits = shown.map(|r| Hit::of(r, at, &plan, &self.store)).collect();
-        (fit, hits)
+        let hits = shown.map(|r| Hit::of(r, at, &plan, &telling, &self.store));
+        (fit, hits.collect())
     }
 }
 

@@ -2,7 +2,8 @@
 //! beside tantivy.
 //!
 //! How well: on public sets of tools and requests, read from the folder in
-//! `HELVE_SEARCH_SETS` (`<set>/tools.jsonl`, `<set>/queries.jsonl`). Without the folder
+//! `HELVE_SEARCH_SETS` (`<set>/tools.jsonl`, `<set>/queries.jsonl`), and how often it says
+//! that nothing fits, rightly and wrongly. Without the folder
 //! only the speed is measured, on tools made up here. How fast: on 10,000 and 100,000
 //! tools made by crossing those that there are. All sides use one core and are measured
 //! in CPU time, in turns, so that a busy machine hurts all alike; medians are printed.
@@ -14,6 +15,8 @@
     clippy::disallowed_methods
 )]
 
+#[path = "search/fits.rs"]
+mod fits;
 #[path = "search/made.rs"]
 mod made;
 #[path = "search/peers.rs"]
@@ -45,7 +48,10 @@ fn main() {
             "no sets in `{}`; only the speed is measured\n",
             folder.display()
         ),
-        false => quality(&sets),
+        false => {
+            quality(&sets);
+            fits::print(&sets);
+        }
     }
     let (tools, requests) = match sets.is_empty() {
         true => made::alone(2_000),

@@ -2,24 +2,60 @@
 //!
 //! Two tables, written for Helve. `chinese.txt` has a Chinese word a line and
 //! English words for it; `synonyms.txt` a group of English words a line. They are
-//! read once, when the first query needs them.
+//! read once, when the first document or query needs them. Every vocabulary begins
+//! with the words of the tables, so a relative is a number here and there.
 
-use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use super::words::{is_stop, stem};
+use hashbrown::HashMap;
+
+use super::vocabulary::{Texts, Vocabulary};
+use super::words::{grams, is_stop, stem};
 
 const CHINESE: &str = include_str!("chinese.txt");
 const SYNONYMS: &str = include_str!("synonyms.txt");
 
-/// The tables, with stemmed English.
-#[derive(Debug, Default)]
+/// Lists of different lengths, one behind the other.
+#[derive(Debug)]
+struct Rows<T> {
+    items: Vec<T>,
+    ends: Vec<u32>,
+}
+
+impl<T> Rows<T> {
+    fn of(rows: Vec<Vec<T>>) -> Self {
+        let ends = rows.iter().scan(0u32, |end, row| {
+            *end += row.len() as u32;
+            Some(*end)
+        });
+        Self {
+            ends: ends.collect(),
+            items: rows.into_iter().flatten().collect(),
+        }
+    }
+
+    fn get(&self, at: u32) -> &[T] {
+        let at = at as usize;
+        let Some(end) = self.ends.get(at) else {
+            return &[];
+        };
+        let start = if at == 0 { 0 } else { self.ends[at - 1] };
+        &self.items[start as usize..*end as usize]
+    }
+}
+
+/// The tables, with stemmed English, by number.
+#[derive(Debug)]
 pub(super) struct Lexicon {
-    chinese: HashMap<&'static str, Vec<Box<str>>>,
+    texts: Texts,
+    /// English words for a Chinese one, by the row of that.
+    english: Rows<u32>,
+    chinese: HashMap<&'static str, u32>,
     /// How many characters the longest Chinese word has.
     longest: usize,
-    english: HashMap<Box<str>, Vec<&'static str>>,
-    synonyms: HashMap<Box<str>, Vec<Box<str>>>,
+    synonyms: Rows<u32>,
+    /// Pairs of the Chinese words for an English one, each with how many pairs its word has.
+    pairs: Rows<(u32, u32)>,
 }
 
 /// The tables.
@@ -35,56 +71,87 @@ fn lines(table: &'static str) -> impl Iterator<Item = &'static str> {
         .filter(|l| !l.is_empty() && !l.starts_with('#'))
 }
 
+/// The row of a number, made if there is none.
+fn row<T>(rows: &mut Vec<Vec<T>>, number: u32) -> &mut Vec<T> {
+    let at = number as usize;
+    if rows.len() <= at {
+        rows.resize_with(at + 1, Vec::new);
+    }
+    &mut rows[at]
+}
+
 impl Lexicon {
     fn read() -> Self {
-        let mut lexicon = Self::default();
+        let mut words = Vocabulary::default();
+        let (mut english, mut synonyms, mut pairs) = (Vec::new(), Vec::new(), Vec::new());
+        let mut chinese: HashMap<&'static str, u32> = HashMap::new();
+        let mut longest = 0;
         for line in lines(CHINESE) {
-            let mut words = line.split_whitespace();
-            let Some(chinese) = words.next() else {
+            let mut cells = line.split_whitespace();
+            let Some(word) = cells.next() else {
                 continue;
             };
-            lexicon.longest = lexicon.longest.max(chinese.chars().count());
-            for word in words {
-                let english: Box<str> = stem(word).into();
-                let back = lexicon.english.entry(english.clone()).or_default();
-                if chinese.chars().count() > 1 {
-                    back.push(chinese);
-                }
-                let known = lexicon.chinese.entry(chinese).or_default();
-                if !known.contains(&english) {
-                    known.push(english);
-                }
-            }
+            let characters = word.chars().count();
+            longest = longest.max(characters);
             // A word without a translation is one that says nothing.
-            lexicon.chinese.entry(chinese).or_default();
+            let next = chinese.len() as u32;
+            let at = *chinese.entry(word).or_insert(next);
+            row(&mut english, at);
+            for cell in cells {
+                let number = words.insert(&stem(cell));
+                if !english[at as usize].contains(&number) {
+                    english[at as usize].push(number);
+                }
+                let back = row(&mut pairs, number);
+                grams(word, |gram| {
+                    if is_pair(gram) {
+                        back.push((words.insert(gram), (characters - 1) as u32));
+                    }
+                });
+            }
         }
         for line in lines(SYNONYMS) {
-            let group: Vec<Box<str>> = line.split_whitespace().map(|w| stem(w).into()).collect();
-            for word in &group {
-                let known = lexicon.synonyms.entry(word.clone()).or_default();
-                for other in &group {
-                    if other != word && !known.contains(other) && !is_stop(other) {
-                        known.push(other.clone());
+            let group = line.split_whitespace().map(stem);
+            let group: Vec<(u32, bool)> = group.map(|w| (words.insert(&w), is_stop(&w))).collect();
+            for (word, _) in &group {
+                let known = row(&mut synonyms, *word);
+                for (other, stop) in &group {
+                    if other != word && !known.contains(other) && !stop {
+                        known.push(*other);
                     }
                 }
             }
         }
-        lexicon
+        chinese.shrink_to_fit();
+        Self {
+            texts: words.into_texts(),
+            english: Rows::of(english),
+            chinese,
+            longest,
+            synonyms: Rows::of(synonyms),
+            pairs: Rows::of(pairs),
+        }
+    }
+
+    /// A vocabulary that begins with the words of the tables.
+    pub(super) fn vocabulary(&self) -> Vocabulary {
+        Vocabulary::of(&self.texts)
     }
 
     /// Other English words for a stemmed one.
-    pub(super) fn synonyms(&self, word: &str) -> &[Box<str>] {
-        self.synonyms.get(word).map_or(&[], Vec::as_slice)
+    pub(super) fn synonyms(&self, word: u32) -> &[u32] {
+        self.synonyms.get(word)
     }
 
-    /// Chinese words for a stemmed English one.
-    pub(super) fn chinese(&self, word: &str) -> &[&'static str] {
-        self.english.get(word).map_or(&[], Vec::as_slice)
+    /// The pairs of Chinese words for a stemmed English one, each with how many
+    /// its word has.
+    pub(super) fn pairs(&self, word: u32) -> &[(u32, u32)] {
+        self.pairs.get(word)
     }
 
     /// The known words of a Chinese run, longest first at each place, each with
     /// its English words. What is not known is passed over.
-    pub(super) fn english<'t>(&self, run: &'t str, mut each: impl FnMut(&'t str, &[Box<str>])) {
+    pub(super) fn english<'t>(&self, run: &'t str, mut each: impl FnMut(&'t str, &[u32])) {
         let mut ends: Vec<usize> = run.char_indices().map(|(i, _)| i).collect();
         ends.push(run.len());
         let mut at = 0;
@@ -92,17 +159,22 @@ impl Lexicon {
             let most = self.longest.min(ends.len() - 1 - at);
             let found = (1..=most).rev().find_map(|n| {
                 let word = &run[ends[at]..ends[at + n]];
-                self.chinese.get(word).map(|english| (n, word, english))
+                self.chinese.get(word).map(|row| (n, word, *row))
             });
             match found {
-                Some((n, word, english)) => {
-                    each(word, english);
+                Some((n, word, row)) => {
+                    each(word, self.english.get(row));
                     at += n;
                 }
                 None => at += 1,
             }
         }
     }
+}
+
+/// Whether a gram is two characters.
+pub(super) fn is_pair(gram: &str) -> bool {
+    gram.chars().nth(1).is_some()
 }
 
 #[cfg(test)]

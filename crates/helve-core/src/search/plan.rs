@@ -4,7 +4,9 @@
 //! politeness, and values for its arguments. So words are weighed before they are
 //! looked up, and a word brings its relatives with it, at less weight.
 
-use super::lexicon::lexicon;
+use std::ops::Range;
+
+use super::lexicon::{is_pair, lexicon};
 use super::store::{Store, start_of};
 use super::words::{self, Piece};
 
@@ -38,14 +40,14 @@ const CHINESE: f32 = 0.3;
 /// One word of the query.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Asked {
-    /// As it is shown to whoever asked.
-    pub(super) text: Box<str>,
+    /// Where it stands in the plan's texts.
+    text: Range<usize>,
+    /// Where it stands in the plan's terms.
+    terms: Range<usize>,
     /// How much it says.
     pub(super) weight: f32,
     /// The clauses that have it, a bit each.
     pub(super) clauses: u16,
-    /// What to look up, by number, and how much a hit counts; itself first.
-    pub(super) terms: Vec<(u32, f32)>,
     /// How it was written.
     pub(super) kind: Kind,
 }
@@ -64,6 +66,8 @@ pub(super) enum Kind {
 pub(super) struct Plan {
     pub(super) asked: Vec<Asked>,
     pub(super) clauses: usize,
+    texts: String,
+    terms: Vec<(u32, f32)>,
 }
 
 impl Plan {
@@ -71,7 +75,7 @@ impl Plan {
     pub(super) fn of(text: &str, store: &Store) -> Self {
         let mut reader = Reader {
             store,
-            asked: Vec::new(),
+            plan: Self::default(),
             clause: 0,
             filled: 0,
             opening: true,
@@ -86,11 +90,20 @@ impl Plan {
             Piece::Mark(mark) => reader.mark(mark),
         });
         // A full stop at the end begins a clause that has nothing.
-        let bits = reader.asked.iter().fold(0u16, |bits, a| bits | a.clauses);
-        Self {
-            asked: reader.asked,
-            clauses: (u16::BITS - bits.leading_zeros()).max(1) as usize,
-        }
+        let mut plan = reader.plan;
+        let bits = plan.asked.iter().fold(0u16, |bits, a| bits | a.clauses);
+        plan.clauses = (u16::BITS - bits.leading_zeros()).max(1) as usize;
+        plan
+    }
+
+    /// A word as it is shown to whoever asked.
+    pub(super) fn text(&self, asked: &Asked) -> &str {
+        &self.texts[asked.text.clone()]
+    }
+
+    /// What to look up for a word, by number, and how much a hit counts; itself first.
+    pub(super) fn terms(&self, asked: &Asked) -> &[(u32, f32)] {
+        &self.terms[asked.terms.clone()]
     }
 }
 
@@ -189,7 +202,7 @@ const STEPS: &[&str] = &[
 
 struct Reader<'s> {
     store: &'s Store,
-    asked: Vec<Asked>,
+    plan: Plan,
     clause: usize,
     /// Words of weight in the clause so far.
     filled: usize,
@@ -254,54 +267,47 @@ impl Reader<'_> {
         if weight > 0.5 {
             self.filled += 1;
         }
-        let terms = self.relatives(&stem);
-        self.ask(word, weight, terms, Kind::Word);
+        let start = self.plan.terms.len();
+        self.relatives(&stem);
+        self.ask(word, weight, start, Kind::Word);
     }
 
-    /// A word and what may stand for it.
-    fn relatives(&mut self, stem: &str) -> Vec<(u32, f32)> {
-        let known = self.store.number(stem);
-        let mut terms: Vec<(u32, f32)> = known.map(|n| (n, 1.0)).into_iter().collect();
-        let weight = match known {
-            Some(_) => SYNONYM,
+    /// Looks up a word and what may stand for it.
+    fn relatives(&mut self, stem: &str) {
+        let start = self.plan.terms.len();
+        let known = self.store.known(stem);
+        let weight = match known.filter(|n| self.store.is_used(*n)) {
+            Some(number) => {
+                self.plan.terms.push((number, 1.0));
+                SYNONYM
+            }
             None => SYNONYM_OF_UNKNOWN,
         };
-        self.add(lexicon().synonyms(stem), weight, &mut terms);
-        if self.store.unspaced() > 0 {
-            for chinese in lexicon().chinese(stem) {
-                self.pairs(chinese, &mut terms);
+        if let Some(number) = known {
+            self.add(lexicon().synonyms(number), weight);
+            if self.store.unspaced() > 0 {
+                // The pairs of a Chinese word count together as one word.
+                for (pair, count) in lexicon().pairs(number) {
+                    self.add(&[*pair], CHINESE / *count as f32);
+                }
             }
         }
-        if terms.is_empty() && self.slips < MAX_SLIPS {
+        if self.plan.terms.len() == start && self.slips < MAX_SLIPS {
             self.slips += 1;
-            terms = self.store.alike(stem);
-        }
-        terms
-    }
-
-    fn add(&self, words: &[Box<str>], weight: f32, terms: &mut Vec<(u32, f32)>) {
-        for word in words {
-            if let Some(number) = self.store.number(word) {
-                terms.push((number, weight));
-            }
+            self.plan.terms.extend(self.store.alike(stem));
         }
     }
 
-    /// The pairs of a Chinese word; together they count as one word.
-    fn pairs(&self, chinese: &str, terms: &mut Vec<(u32, f32)>) {
-        let count = chinese.chars().count().saturating_sub(1).max(1);
-        words::grams(chinese, |gram| {
-            if is_pair(gram)
-                && let Some(number) = self.store.number(gram)
-            {
-                terms.push((number, CHINESE / count as f32));
-            }
-        });
+    fn add(&mut self, words: &[u32], weight: f32) {
+        let used = words.iter().filter(|n| self.store.is_used(**n));
+        self.plan.terms.extend(used.map(|n| (*n, weight)));
     }
 
     fn whole(&mut self, word: &str) {
         if let Some(number) = self.store.number(word) {
-            self.ask(word, self.quoted(), vec![(number, 1.0)], Kind::Word);
+            let start = self.plan.terms.len();
+            self.plan.terms.push((number, 1.0));
+            self.ask(word, self.quoted(), start, Kind::Word);
         }
     }
 
@@ -315,62 +321,73 @@ impl Reader<'_> {
             } else {
                 quoted * SINGLE_CHARACTER
             };
-            let terms = self.store.number(gram).map(|n| (n, 1.0));
-            self.ask(gram, weight, terms.into_iter().collect(), Kind::Gram);
+            let start = self.plan.terms.len();
+            let number = self.store.number(gram);
+            self.plan.terms.extend(number.map(|n| (n, 1.0)));
+            self.ask(gram, weight, start, Kind::Gram);
         });
         lexicon().english(run, |chinese, english| {
             let Some(first) = english.first() else {
                 return;
             };
             let mut weight = quoted * TRANSLATED;
-            if OPENINGS.binary_search(&&**first).is_ok() {
+            if self.store.is_text_in(*first, OPENINGS) {
                 weight *= OPENING;
             }
-            let mut terms = Vec::new();
+            let start = self.plan.terms.len();
             for (i, word) in english.iter().enumerate() {
                 let share = if i == 0 { 1.0 } else { SECOND_TRANSLATION };
-                self.add(std::slice::from_ref(word), share, &mut terms);
-                self.add(lexicon().synonyms(word), SYNONYM_OF_TRANSLATION, &mut terms);
+                self.add(&[*word], share);
+                self.add(lexicon().synonyms(*word), SYNONYM_OF_TRANSLATION);
             }
-            self.ask(chinese, weight, terms, Kind::Word);
+            self.ask(chinese, weight, start, Kind::Word);
         });
     }
 
-    fn ask(&mut self, text: &str, weight: f32, mut terms: Vec<(u32, f32)>, kind: Kind) {
+    /// Asks for a word whose terms are those from `start`.
+    fn ask(&mut self, text: &str, weight: f32, start: usize, kind: Kind) {
         let bit = 1 << self.clause;
-        let own = terms.first().map(|t| t.0);
-        let known = self.asked.iter_mut().find(|asked| {
+        let Plan {
+            asked,
+            texts,
+            terms,
+            ..
+        } = &mut self.plan;
+        let own = terms.get(start).map(|t| t.0);
+        let known = asked.iter_mut().find(|asked| {
             asked.kind == kind
                 && match own {
-                    Some(number) => asked.terms.first().is_some_and(|t| t.0 == number),
-                    None => asked.terms.is_empty() && *asked.text == *text,
+                    Some(number) => terms[asked.terms.clone()]
+                        .first()
+                        .is_some_and(|t| t.0 == number),
+                    None => asked.terms.is_empty() && texts[asked.text.clone()] == *text,
                 }
         });
         if let Some(known) = known {
             known.clauses |= bit;
             known.weight = known.weight.max(weight);
+            terms.truncate(start);
             return;
         }
-        if self.asked.len() >= MAX_ASKED {
+        if asked.len() >= MAX_ASKED {
+            terms.truncate(start);
             return;
         }
-        for i in (1..terms.len()).rev() {
-            if terms[..i].iter().any(|t| t.0 == terms[i].0) {
+        for i in (start + 1..terms.len()).rev() {
+            if terms[start..i].iter().any(|t| t.0 == terms[i].0) {
                 terms.remove(i);
             }
         }
-        self.asked.push(Asked {
-            text: text.into(),
+        let from = texts.len();
+        texts.push_str(text);
+        asked.push(Asked {
+            text: from..texts.len(),
+            terms: start..terms.len(),
             weight,
             clauses: bit,
-            terms,
             kind,
         });
     }
-}
-
-fn is_pair(gram: &str) -> bool {
-    gram.chars().nth(1).is_some()
 }
 
 #[cfg(test)]

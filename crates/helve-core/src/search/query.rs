@@ -153,57 +153,103 @@ impl Found {
     }
 }
 
+/// So many of the best are looked at to say whether anything fits.
+const LOOKED_AT: usize = 3;
+/// What a relative of a word is worth at least, where it is asked whether anything fits.
+const RELATIVE: f32 = 0.3;
+/// Where a tool says what it is for; parameters and details name things of all kinds.
+const TELLING: [Field; 8] = [
+    Field::Name,
+    Field::Alias,
+    Field::Title,
+    Field::Description,
+    Field::Trigger,
+    Field::Example,
+    Field::Tag,
+    Field::Learned,
+];
+
 impl Fit {
-    /// Found by drawing hubs of 20 to 500 tools from public sets and asking them what
-    /// they have a tool for and what they have none for. The more tools, the more of
-    /// any request somebody has a word of. `Nothing` loses fewer than one real request
-    /// in a hundred, and `Weak` doubts one in twenty to thirty. Of requests that no tool is
-    /// for, a quarter to a half are doubted; few get nothing.
-    pub(super) fn of(plan: &Plan, ranked: &[Ranked], tools: usize) -> Self {
-        let size = (tools.clamp(8, 500) as f32).ln();
-        let mut usual = 0.018 * size - 0.026;
-        // A translation has fewer words in common with a tool than the original.
-        if plan.asked.iter().any(|a| a.kind == Kind::Gram) {
-            usual *= 0.4;
-        }
-        match ranked.iter().map(|r| r.cover).fold(0.0, f32::max) {
-            best if best < 0.3 * usual => Fit::Nothing,
-            best if best < 1.3 * usual => Fit::Weak,
+    /// By the share of what was asked for that one of the best tools has, half of it
+    /// only where tools say what they are for. It is not the score: a long description
+    /// or a word that stands there once is no reason to doubt.
+    ///
+    /// The limits were found by drawing hubs of 20 to 1,500 tools from public sets and
+    /// asking them what they have a tool for and what they have none for; the more tools,
+    /// the more of any request somebody has a word of. The bench prints how often
+    /// each is right.
+    pub(super) fn of(plan: &Plan, gains: &[f32], ranked: &[Ranked], store: &Store) -> Self {
+        let ideal = rank::ideal(plan, gains);
+        let shares = ranked.iter().take(LOOKED_AT).map(|r| {
+            let (all, telling) = had(r.slot, plan, gains, store);
+            (all + telling) / (2.0 * ideal)
+        });
+        let size = (store.len().clamp(8, 500) as f32).ln();
+        match shares.fold(0.0, f32::max) / size {
+            share if share < 0.0095 => Fit::Nothing,
+            share if share < 0.024 => Fit::Weak,
             _ => Fit::Good,
         }
     }
 }
 
+/// How much of what is asked for a tool has: anywhere, and where it says what it is for.
+fn had(slot: u32, plan: &Plan, gains: &[f32], store: &Store) -> (f32, f32) {
+    let telling = TELLING.iter().fold(0, |bits, f| bits | 1u16 << *f as u16);
+    let (mut all, mut told) = (0.0, 0.0);
+    for (asked, gain) in plan.asked.iter().zip(gains) {
+        let terms = plan.terms(asked).iter();
+        let found = terms.filter_map(|(n, weight)| Some((store.fields(*n, slot)?, *weight)));
+        let best = found.reduce(|best, next| if next.1 > best.1 { next } else { best });
+        if let Some((fields, weight)) = best {
+            let worth = gain * weight.clamp(RELATIVE, 1.0);
+            all += worth;
+            if fields & telling != 0 {
+                told += worth;
+            }
+        }
+    }
+    (all, told)
+}
+
 impl Hit {
-    pub(super) fn of(ranked: &Ranked, text: usize, plan: &Plan, store: &Store) -> Self {
+    pub(super) fn of(
+        ranked: &Ranked,
+        text: usize,
+        plan: &Plan,
+        telling: &[&Asked],
+        store: &Store,
+    ) -> Self {
         let key = store.name(ranked.slot).map_or("", |(_, key)| key);
         let score = ranked.certain.max(ranked.cover.sqrt().min(0.89));
         Self {
             key: key.to_owned(),
             score,
             text,
-            why: why(ranked.slot, plan, store),
+            why: why(ranked.slot, plan, telling, store),
         }
     }
 }
 
-fn why(slot: u32, plan: &Plan, store: &Store) -> Vec<Why> {
-    let mut asked: Vec<(f32, &Asked)> = plan
-        .asked
-        .iter()
-        .filter(|a| !a.terms.is_empty() && (a.kind == Kind::Word || a.text.chars().count() > 1))
-        .map(|a| (rank::gain(a, store), a))
-        .collect();
-    asked.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let found = asked.into_iter().filter_map(|(_, asked)| {
-        let mut terms = asked.terms.iter();
+/// The words by which hits are explained, those that say most first.
+pub(super) fn telling<'p>(plan: &'p Plan, gains: &[f32]) -> Vec<&'p Asked> {
+    let asked = plan.asked.iter().zip(gains).filter(|(asked, _)| {
+        let long = || plan.text(asked).chars().nth(1).is_some();
+        !plan.terms(asked).is_empty() && (asked.kind == Kind::Word || long())
+    });
+    let mut asked: Vec<(&Asked, &f32)> = asked.collect();
+    asked.sort_by(|a, b| b.1.total_cmp(a.1));
+    asked.into_iter().map(|(asked, _)| asked).collect()
+}
+
+fn why(slot: u32, plan: &Plan, telling: &[&Asked], store: &Store) -> Vec<Why> {
+    let found = telling.iter().filter_map(|asked| {
+        let mut terms = plan.terms(asked).iter();
         let fields = terms.find_map(|(number, _)| store.fields(*number, slot))?;
+        let all = Field::ALL.into_iter();
         Some(Why {
-            word: asked.text.to_string(),
-            fields: Field::ALL
-                .into_iter()
-                .filter(|f| fields >> *f as u16 & 1 == 1)
-                .collect(),
+            word: plan.text(asked).to_owned(),
+            fields: all.filter(|f| fields >> *f as u16 & 1 == 1).collect(),
         })
     });
     found.take(MAX_WHY).collect()

@@ -6,14 +6,21 @@
 //! fits best, and one for how much of the tool's name was asked for; each is
 //! measured against its best.
 
+use std::ops::Range;
+
 use super::gather::{Candidate, Scratch, gather};
 use super::plan::{Asked, Kind, Plan};
 use super::store::{Posting, Store};
 
-/// How many documents are looked at closely for the whole query.
-pub(super) const CANDIDATES: usize = 64;
+/// How many documents are looked at closely for the whole query, where few are shown.
+pub(super) const CANDIDATES: usize = 32;
+/// And where many are.
+const MANY_CANDIDATES: usize = 128;
 /// And for each of its clauses.
-pub(super) const CLAUSE_CANDIDATES: usize = 16;
+pub(super) const CLAUSE_CANDIDATES: usize = 12;
+
+/// How many a model is asked for.
+pub(super) const NEAREST: usize = 64;
 
 /// What the best clause counts beside the whole.
 const CLAUSE: f32 = 0.5;
@@ -42,11 +49,19 @@ pub(super) struct Ranked {
 }
 
 /// A word as it is looked up.
-pub(super) struct Look<'s> {
+pub(super) struct Look {
     /// What a document gains at most.
     pub(super) gain: f32,
     /// The clauses that have it, a bit each.
     pub(super) clauses: u16,
+    /// Its lists.
+    pub(super) lists: Range<usize>,
+}
+
+/// All that is looked up: words that can add most come first.
+#[derive(Default)]
+pub(super) struct Looks<'s> {
+    pub(super) looks: Vec<Look>,
     /// The documents, and how much their strengths count.
     pub(super) lists: Vec<(&'s [Posting], f32)>,
 }
@@ -57,47 +72,42 @@ fn rarity(count: usize, all: usize) -> f32 {
     (1.0 + (all - count + 0.5) / (count + 0.5)).ln()
 }
 
-/// What a document gains at most by having a word.
-pub(super) fn gain(asked: &Asked, store: &Store) -> f32 {
-    let all = match asked.kind {
-        Kind::Word => store.len(),
-        Kind::Gram => store.unspaced(),
+/// What a document gains at most by having each word of a plan.
+pub(super) fn gains(plan: &Plan, store: &Store) -> Vec<f32> {
+    let gain = |asked: &Asked| {
+        let all = match asked.kind {
+            Kind::Word => store.len(),
+            Kind::Gram => store.unspaced(),
+        };
+        let terms = plan.terms(asked);
+        let count = match terms.first() {
+            None => 0,
+            Some((number, 1.0)) => store.count(*number),
+            // No document has the word itself: the commonest relative says how rare it is.
+            Some(_) => terms.iter().map(|t| store.count(t.0)).max().unwrap_or(0),
+        };
+        asked.weight * rarity(count, all)
     };
-    let rare = |number: u32| rarity(store.count(number), all);
-    let rarity = match asked.terms.first() {
-        None => rarity(0, all),
-        Some((number, 1.0)) => rare(*number),
-        // No document has the word itself: the commonest relative says how rare it is.
-        Some(_) => {
-            let all = asked.terms.iter().map(|t| rare(t.0));
-            all.fold(f32::MAX, f32::min)
-        }
-    };
-    asked.weight * rarity
+    plan.asked.iter().map(gain).collect()
 }
 
 /// The documents that fit best, best first; ties by name.
 pub(super) fn rank(
     plan: &Plan,
+    gains: &[f32],
     store: &Store,
     scratch: &mut Scratch,
     limit: usize,
-    allowed: &dyn Fn(u32) -> bool,
+    allowed: Option<&dyn Fn(u32) -> bool>,
 ) -> Vec<Ranked> {
-    let gains: Vec<f32> = plan.asked.iter().map(|a| gain(a, store)).collect();
-    let looks_within = |common: f32| -> Vec<Look<'_>> {
-        let asked = plan.asked.iter().zip(&gains);
-        asked
-            .map(|(a, gain)| look(a, *gain, common, store))
-            .collect()
-    };
-    let mut looks = looks_within(COMMON);
-    if looks.iter().all(|l| l.lists.is_empty()) {
+    let mut looks = Looks::of(plan, gains, COMMON, store);
+    if looks.lists.is_empty() {
         // Only words that nearly all have: then they must do.
-        looks = looks_within(1.0);
+        looks = Looks::of(plan, gains, 1.0, store);
     }
-    let (candidates, most) = gather(&looks, plan.clauses, store, scratch, allowed);
-    let ideal = ideal(plan, &gains);
+    let closely = limit.saturating_mul(2).clamp(CANDIDATES, MANY_CANDIDATES);
+    let (candidates, most) = gather(&looks, plan.clauses, closely, store, scratch, allowed);
+    let ideal = ideal(plan, gains);
     let asked = numbers(plan);
     let mut ranked: Vec<Ranked> = candidates
         .iter()
@@ -110,43 +120,59 @@ pub(super) fn rank(
         .collect();
     // A name lifts by so much at most: who is further behind the last that is shown
     // need not be asked for theirs.
-    let mut scores: Vec<f32> = ranked.iter().map(|r| r.score).collect();
-    let least = match scores.len() > limit.max(1) {
-        true => {
-            *scores
-                .select_nth_unstable_by(limit.max(1) - 1, |a, b| b.total_cmp(a))
-                .1
-                - NAMED
+    ranked.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then(a.slot.cmp(&b.slot)));
+    let mut shown: Vec<f32> = Vec::with_capacity(limit.saturating_add(1).min(closely));
+    for ranked in &mut ranked {
+        let full = shown.len() >= limit.max(1);
+        if full
+            && shown
+                .last()
+                .is_some_and(|last| ranked.score + NAMED < *last)
+        {
+            break;
         }
-        false => 0.0,
-    };
-    for ranked in ranked.iter_mut().filter(|r| r.score >= least) {
         ranked.score += NAMED * named(ranked.slot, &asked, store);
+        let at = shown.partition_point(|s| *s >= ranked.score);
+        shown.insert(at, ranked.score);
+        shown.truncate(limit.max(1));
     }
     sort(&mut ranked, store);
     ranked
 }
 
-fn look<'s>(asked: &Asked, gain: f32, common: f32, store: &'s Store) -> Look<'s> {
-    let all = match asked.kind {
-        Kind::Word => store.len(),
-        Kind::Gram => store.unspaced(),
-    };
-    let most = |share: f32| ((share * all as f32) as usize).max(FEW);
-    let mut lists = Vec::with_capacity(asked.terms.len());
-    for (i, (number, weight)) in asked.terms.iter().enumerate() {
-        let limit = if i == 0 { common } else { COMMON_RELATIVE };
-        if store.count(*number) > most(limit) {
-            continue;
+impl<'s> Looks<'s> {
+    pub(super) fn of(plan: &Plan, gains: &[f32], common: f32, store: &'s Store) -> Self {
+        let mut looks = Self::default();
+        for (asked, gain) in plan.asked.iter().zip(gains) {
+            let start = looks.lists.len();
+            looks.look(plan, asked, common, store);
+            if looks.lists.len() > start {
+                looks.looks.push(Look {
+                    gain: *gain,
+                    clauses: asked.clauses,
+                    lists: start..looks.lists.len(),
+                });
+            }
         }
-        let (own, learned) = store.postings(*number);
-        let both = [own, learned].into_iter().filter(|list| !list.is_empty());
-        lists.extend(both.map(|list| (list, *weight)));
+        looks.looks.sort_by(|a, b| b.gain.total_cmp(&a.gain));
+        looks
     }
-    Look {
-        gain,
-        clauses: asked.clauses,
-        lists,
+
+    fn look(&mut self, plan: &Plan, asked: &Asked, common: f32, store: &'s Store) {
+        let all = match asked.kind {
+            Kind::Word => store.len(),
+            Kind::Gram => store.unspaced(),
+        };
+        let most = |share: f32| ((share * all as f32) as usize).max(FEW);
+        for (i, (number, weight)) in plan.terms(asked).iter().enumerate() {
+            let limit = if i == 0 { common } else { COMMON_RELATIVE };
+            let (own, learned) = store.postings(*number);
+            if own.len().max(learned.len()) > most(limit) {
+                continue;
+            }
+            let both = [own, learned].into_iter().filter(|list| !list.is_empty());
+            self.lists.extend(both.map(|list| (list, *weight)));
+        }
     }
 }
 
@@ -204,7 +230,7 @@ pub(super) fn join(
 }
 
 /// What a document would have that has every word, in whichever script it is.
-fn ideal(plan: &Plan, gains: &[f32]) -> f32 {
+pub(super) fn ideal(plan: &Plan, gains: &[f32]) -> f32 {
     let sum = |kind: Kind| -> f32 {
         let of_kind = plan.asked.iter().zip(gains).filter(|(a, _)| a.kind == kind);
         of_kind.map(|(_, gain)| gain).sum()
@@ -216,7 +242,7 @@ fn ideal(plan: &Plan, gains: &[f32]) -> f32 {
 fn numbers(plan: &Plan) -> Vec<(u32, f32)> {
     let words = plan.asked.iter().filter(|a| a.kind == Kind::Word);
     let mut numbers: Vec<(u32, f32)> = words
-        .flat_map(|a| a.terms.iter().map(|(n, w)| (*n, w * a.weight)))
+        .flat_map(|a| plan.terms(a).iter().map(|(n, w)| (*n, w * a.weight)))
         .collect();
     numbers.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
     numbers.dedup_by_key(|t| t.0);
@@ -225,11 +251,8 @@ fn numbers(plan: &Plan) -> Vec<(u32, f32)> {
 
 /// How much of a document's name was asked for.
 fn named(slot: u32, asked: &[(u32, f32)], store: &Store) -> f32 {
-    let Some(entry) = store.entry(slot) else {
-        return 0.0;
-    };
     let (mut all, mut had) = (0.0, 0.0);
-    for number in &entry.named {
+    for number in store.words_of_name(slot) {
         let rarity = rarity(store.count(*number), store.len());
         all += rarity;
         if let Ok(at) = asked.binary_search_by_key(number, |t| t.0) {

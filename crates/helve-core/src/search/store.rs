@@ -5,9 +5,12 @@
 //! was made afresh.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
+
+use hashbrown::HashMap;
 
 use super::Document;
+use super::lexicon::lexicon;
 use super::vocabulary::Vocabulary;
 use super::words::{self, Piece};
 use crate::def::Risk;
@@ -16,6 +19,10 @@ use crate::def::Risk;
 const MAX_FIELD: usize = 16 * 1024;
 /// How many words of one document are read.
 const MAX_WORDS: u32 = 4096;
+/// How many words are remembered with their stems.
+const MAX_STEMS: usize = 16 * 1024;
+/// How many words of a name are looked at.
+const MAX_NAMED: usize = 7;
 /// How many phrases a tool keeps from calls that went well.
 pub(super) const MAX_LEARNED: usize = 32;
 
@@ -112,8 +119,6 @@ pub(super) struct Entry {
     squeezed: Box<[Box<str>]>,
     /// The words, by number.
     terms: Box<[u32]>,
-    /// Those of the name.
-    pub(super) named: Box<[u32]>,
     length: u32,
     /// It has words of a script without spaces.
     unspaced: bool,
@@ -125,9 +130,14 @@ pub(super) struct Entry {
 pub(super) struct Store {
     vocabulary: Vocabulary,
     lists: Vec<Vec<Posting>>,
-    learned: Vec<Vec<Posting>>,
+    /// How many documents have each word, close together because they are asked for often.
+    counts: Vec<u32>,
+    /// Of what was learned, by word.
+    learned: HashMap<u32, Vec<Posting>>,
     entries: Vec<Option<Entry>>,
     lengths: Vec<f32>,
+    /// The words of every name, and how many; more are not looked at.
+    named: Vec<(u8, [u32; MAX_NAMED])>,
     /// The first letters of every name, as a number.
     begins: Vec<u64>,
     slots: HashMap<Box<str>, u32>,
@@ -192,9 +202,20 @@ impl Store {
         self.is_used(number).then_some(number)
     }
 
-    fn is_used(&self, number: u32) -> bool {
-        let at = number as usize;
-        !self.lists[at].is_empty() || !self.learned[at].is_empty()
+    /// The number of a word, whether any document has it or not.
+    pub(super) fn known(&self, word: &str) -> Option<u32> {
+        self.vocabulary.number(word)
+    }
+
+    /// Whether any document has a word.
+    pub(super) fn is_used(&self, number: u32) -> bool {
+        self.count(number) > 0
+    }
+
+    /// Whether a word is one of a sorted list.
+    pub(super) fn is_text_in(&self, number: u32, sorted: &[&str]) -> bool {
+        let known = (number as usize) < self.vocabulary.len();
+        known && sorted.binary_search(&self.vocabulary.text(number)).is_ok()
     }
 
     /// Words of documents that this one may be a slip for, with how sure that is.
@@ -203,19 +224,33 @@ impl Store {
     }
 
     pub(super) fn postings(&self, number: u32) -> (&[Posting], &[Posting]) {
-        (&self.lists[number as usize], &self.learned[number as usize])
+        let own = self.lists.get(number as usize).map_or(&[][..], |l| l);
+        (own, self.learned_of(number))
+    }
+
+    fn learned_of(&self, number: u32) -> &[Posting] {
+        match self.learned.is_empty() {
+            true => &[],
+            false => self.learned.get(&number).map_or(&[], Vec::as_slice),
+        }
     }
 
     /// How many documents have a word.
     pub(super) fn count(&self, number: u32) -> usize {
-        let at = number as usize;
-        self.lists[at].len().max(self.learned[at].len())
+        let own = self.counts.get(number as usize).map_or(0, |c| *c as usize);
+        own.max(self.learned_of(number).len())
     }
 
     /// Every document's length, by slot, and the mean.
     pub(super) fn lengths(&self) -> (&[f32], f32) {
         let mean = self.total_length as f64 / self.slots.len().max(1) as f64;
         (&self.lengths, mean.max(1.0) as f32)
+    }
+
+    /// The words of a document's name.
+    pub(super) fn words_of_name(&self, slot: u32) -> &[u32] {
+        let (count, words) = &self.named[slot as usize];
+        &words[..usize::from(*count)]
     }
 
     /// The documents one of whose names, squeezed, begins with this.
@@ -235,6 +270,10 @@ impl Store {
 
     /// The fields of a document that have a word, a bit each.
     pub(super) fn fields(&self, number: u32, slot: u32) -> Option<u16> {
+        // A document has fewer words than a word has documents.
+        let has = |terms: &[u32]| terms.binary_search(&number).is_ok();
+        self.entry(slot)
+            .filter(|e| has(&e.terms) || has(&e.learned_terms))?;
         let (own, learned) = self.postings(number);
         let of = |list: &[Posting]| {
             let at = list.binary_search_by_key(&slot, |p| p.slot).ok()?;
@@ -247,6 +286,10 @@ impl Store {
     }
 
     pub(super) fn upsert(&mut self, document: &Document) {
+        if self.vocabulary.len() == 0 {
+            self.vocabulary = lexicon().vocabulary();
+            self.make_room();
+        }
         let learned = match self.take(&document.key) {
             Some(old) => old.learned,
             None => Vec::new(),
@@ -255,9 +298,10 @@ impl Store {
             self.entries.push(None);
             self.lengths.push(0.0);
             self.begins.push(0);
+            self.named.push((0, [0; MAX_NAMED]));
             (self.entries.len() - 1) as u32
         });
-        let named = self.read(document);
+        self.named[slot as usize] = self.read(document);
         let unspaced = std::mem::take(&mut self.gather.unspaced);
         let (terms, length) = self.write(slot, &Part::Document);
         let names = std::iter::once(&document.name).chain(&document.aliases);
@@ -287,7 +331,6 @@ impl Store {
             risk: document.risk,
             squeezed,
             terms,
-            named,
             length,
             unspaced,
             learned,
@@ -303,8 +346,12 @@ impl Store {
     fn take(&mut self, key: &str) -> Option<Entry> {
         let slot = self.slots.remove(key)?;
         let entry = self.entries[slot as usize].take()?;
-        erase(&mut self.lists, &entry.terms, slot);
-        erase(&mut self.learned, &entry.learned_terms, slot);
+        for number in &entry.terms {
+            let list = &mut self.lists[*number as usize];
+            erase(list, slot);
+            self.counts[*number as usize] = list.len() as u32;
+        }
+        self.unlearn(&entry.learned_terms, slot);
         for name in &entry.squeezed {
             self.names.remove(&(name.clone(), slot));
         }
@@ -346,7 +393,7 @@ impl Store {
         };
         let phrases = entry.learned.clone();
         let old = std::mem::take(&mut entry.learned_terms);
-        erase(&mut self.learned, &old, slot);
+        self.unlearn(&old, slot);
         for phrase in &phrases {
             self.gather(phrase, Field::Learned);
         }
@@ -357,10 +404,25 @@ impl Store {
         }
     }
 
+    fn unlearn(&mut self, terms: &[u32], slot: u32) {
+        for number in terms {
+            if let Some(list) = self.learned.get_mut(number) {
+                erase(list, slot);
+                if list.is_empty() {
+                    self.learned.remove(number);
+                }
+            }
+        }
+    }
+
     /// Gathers the words of a document and returns those of its name.
-    fn read(&mut self, document: &Document) -> Box<[u32]> {
+    fn read(&mut self, document: &Document) -> (u8, [u32; MAX_NAMED]) {
         self.gather(&document.name, Field::Name);
-        let named = self.gather.order.as_slice().into();
+        let mut named = (0, [0; MAX_NAMED]);
+        for (word, number) in named.1.iter_mut().zip(&self.gather.order) {
+            *word = *number;
+            named.0 += 1;
+        }
         let many = [
             (&document.aliases, Field::Alias),
             (&document.triggers, Field::Trigger),
@@ -426,27 +488,34 @@ impl Store {
             return *number;
         }
         let number = (!words::is_stop(word)).then(|| self.number_of(&words::stem(word)));
+        if self.gather.stems.len() >= MAX_STEMS {
+            self.gather.stems.clear();
+        }
         self.gather.stems.insert(word.into(), number);
         number
     }
 
     fn number_of(&mut self, word: &str) -> u32 {
-        let (number, new) = self.vocabulary.insert(word);
-        if new {
-            self.lists.push(Vec::new());
-            self.learned.push(Vec::new());
-            self.gather.seen.push((0, 0));
-        }
+        let number = self.vocabulary.insert(word);
+        self.make_room();
         number
+    }
+
+    /// A list for every word.
+    fn make_room(&mut self) {
+        let words = self.vocabulary.len();
+        if self.lists.len() < words {
+            self.lists.resize_with(words, Vec::new);
+            self.counts.resize(words, 0);
+            self.gather.seen.resize(words, (0, 0));
+        }
     }
 
     /// Writes what was gathered, and begins anew.
     fn write(&mut self, slot: u32, part: &Part) -> (Box<[u32]>, u32) {
-        let lists = match part {
-            Part::Document => &mut self.lists,
-            Part::Learned => &mut self.learned,
-        };
-        let terms = std::mem::take(&mut self.gather.order);
+        let mut terms: Box<[u32]> = self.gather.order.as_slice().into();
+        self.gather.order.clear();
+        terms.sort_unstable();
         for number in &terms {
             let (strength, fields) = std::mem::take(&mut self.gather.seen[*number as usize]);
             let posting = Posting {
@@ -454,7 +523,10 @@ impl Store {
                 strength: u16::try_from(strength).unwrap_or(u16::MAX),
                 fields,
             };
-            let list = &mut lists[*number as usize];
+            let list = match part {
+                Part::Document => &mut self.lists[*number as usize],
+                Part::Learned => self.learned.entry(*number).or_default(),
+            };
             match list.last().is_none_or(|p| p.slot < slot) {
                 true => list.push(posting),
                 false => {
@@ -462,10 +534,13 @@ impl Store {
                     list.insert(at, posting);
                 }
             }
+            if matches!(part, Part::Document) {
+                self.counts[*number as usize] = list.len() as u32;
+            }
         }
         let length = std::mem::take(&mut self.gather.length);
         self.gather.words = 0;
-        (terms.into(), length)
+        (terms, length)
     }
 }
 
@@ -491,12 +566,9 @@ impl Gather {
     }
 }
 
-fn erase(lists: &mut [Vec<Posting>], terms: &[u32], slot: u32) {
-    for number in terms {
-        let list = &mut lists[*number as usize];
-        if let Ok(at) = list.binary_search_by_key(&slot, |p| p.slot) {
-            list.remove(at);
-        }
+fn erase(list: &mut Vec<Posting>, slot: u32) {
+    if let Ok(at) = list.binary_search_by_key(&slot, |p| p.slot) {
+        list.remove(at);
     }
 }
 

@@ -7,6 +7,7 @@ use helve_core::audit::Hash;
 use helve_core::search::{Document, Found, Index, Query};
 
 use super::{Kernel, read, write};
+use crate::Entry;
 
 /// The index, and the state of the registry that it is of.
 #[derive(Default)]
@@ -44,7 +45,7 @@ impl Kernel {
         for entry in self.tools().iter().filter(|e| e.enabled) {
             let name = entry.def.name.to_string();
             if gone.remove(&name) != Some(entry.hash) {
-                known.index.upsert(&Document::of(&entry.def));
+                known.index.upsert(&document(entry));
             }
             known.tools.insert(name, entry.hash);
         }
@@ -52,5 +53,14 @@ impl Kernel {
             known.index.remove(name);
         }
         known.changes = Some(changes);
+    }
+}
+
+/// What is known of a tool: its definition, and the server that it is from.
+fn document(entry: &Entry) -> Document {
+    let server = entry.source.strip_prefix("mcp:");
+    Document {
+        server: server.map(str::to_owned),
+        ..Document::of(&entry.def)
     }
 }

@@ -16,7 +16,7 @@ pub(crate) struct Set {
 pub(crate) struct Request {
     pub(crate) text: String,
     /// One tool of each is wanted.
-    wanted: Vec<Vec<String>>,
+    pub(crate) wanted: Vec<Vec<String>>,
 }
 
 /// In percent.

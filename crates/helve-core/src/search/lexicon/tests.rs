@@ -1,11 +1,16 @@
 use super::{CHINESE, SYNONYMS, lexicon, lines};
 
+fn words(numbers: &[u32]) -> Vec<&'static str> {
+    let words = numbers.iter().map(|n| lexicon().texts.get(*n));
+    words.collect()
+}
+
 #[test]
 fn the_longest_word_is_taken() {
     let mut found = Vec::new();
     lexicon().english("查询明天的天气预报", |chinese, english| {
         if !english.is_empty() {
-            found.push(format!("{chinese}: {}", english.join(" ")));
+            found.push(format!("{chinese}: {}", words(english).join(" ")));
         }
     });
     assert_eq!(
@@ -19,9 +24,12 @@ fn the_longest_word_is_taken() {
 
 #[test]
 fn both_ways() {
-    assert!(lexicon().chinese("weather").contains(&"天气"));
-    assert!(lexicon().synonyms("car").iter().any(|w| &**w == "vehicl"));
-    assert!(lexicon().synonyms("no such word").is_empty());
+    let words_of = lexicon().vocabulary();
+    let number = |word: &str| words_of.number(word).unwrap();
+    let weather = lexicon().pairs(number("weather"));
+    assert!(weather.contains(&(number("天气"), 1)));
+    assert!(words(lexicon().synonyms(number("car"))).contains(&"vehicl"));
+    assert!(lexicon().synonyms(u32::MAX).is_empty());
 }
 
 #[test]

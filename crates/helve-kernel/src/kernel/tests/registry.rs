@@ -5,6 +5,7 @@ use crate::kernel::Registration;
 use crate::{Call, Change, ErrorKind, Permission, Principal, Store as _, ToolDef, ToolError};
 use helve_core::def::Risk;
 use helve_core::dialect::{DIALECTS, Strictness};
+use helve_core::search::Query;
 use semver::Version;
 use serde_json::{Value, json};
 
@@ -536,4 +537,26 @@ async fn what_an_agent_registers_waits_for_a_person() {
     // To switch off is always right.
     let off = hub.kernel.set_enabled(&bot, "a_tool", false).await;
     assert!(!off.unwrap().enabled);
+}
+
+#[tokio::test]
+async fn tools_are_found_by_their_server() {
+    let hub = Hub::new().await;
+    for (name, source) in [("a_tool", "mcp:harbour"), ("b_tool", "api")] {
+        let new = Registration {
+            source: source.to_owned(),
+            ..registration(host(name, Risk::Read, name))
+        };
+        hub.kernel.register(&ann(), new).await.unwrap();
+    }
+    let keys = |query: &Query<'_>| -> Vec<String> {
+        let found = hub.kernel.search(query);
+        found.hits.into_iter().map(|hit| hit.key).collect()
+    };
+    assert_eq!(keys(&Query::new("harbour")), ["a_tool"]);
+    let only = Query {
+        group: Some("harbour".to_owned()),
+        ..Query::new("tool")
+    };
+    assert_eq!(keys(&only), ["a_tool"]);
 }
