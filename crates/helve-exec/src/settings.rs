@@ -60,8 +60,8 @@ impl Settings {
                 }
                 ("network", Value::Bool(granted)) => network = *granted,
                 ("options", Value::Bool(may)) => options = *may,
-                // Looked at when it ends.
-                ("any_exit", Value::Bool(_)) => {}
+                // Looked at when it ends, and by the kernel.
+                ("any_exit" | "stage", Value::Bool(_)) => {}
                 ("memory", Value::String(text)) => limits.memory = Some(size(name, text)?),
                 ("file_size", Value::String(text)) => limits.file_size = Some(size(name, text)?),
                 ("pids", Value::Number(count)) => {

@@ -84,6 +84,7 @@ pub fn exec() -> Result<ToolDef, ToolError> {
     let command = json!(["/bin/sh", "-c", "eval \"$ARG_COMMAND\""]);
     settings.insert("command".to_owned(), command);
     settings.insert("any_exit".to_owned(), json!(true));
+    settings.insert("stage".to_owned(), json!(true));
     def.executor = Some(Executor {
         kind: ExecutorKind::Host,
         settings,

@@ -204,6 +204,7 @@ impl ExecutorKind {
                 ("file_size", Text, false),
                 ("any_exit", Flag, false),
                 ("options", Flag, false),
+                ("stage", Flag, false),
             ],
             ExecutorKind::Script => &[
                 ("path", Text, true),

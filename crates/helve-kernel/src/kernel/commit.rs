@@ -8,8 +8,8 @@
 use std::sync::Arc;
 
 use helve_changes::{Allowed, Changeset, Error, Kind, Staged};
+use helve_core::ToolDef;
 use helve_core::audit::Hash;
-use helve_core::def::Risk;
 use helve_core::policy;
 use serde_json::{Value, json};
 
@@ -95,6 +95,13 @@ impl Fate {
     }
 }
 
+/// Whether what a tool changed is shown even where its call was approved: its definition says
+/// nothing of what it does, as with a command line.
+fn stages(def: &ToolDef) -> bool {
+    let executor = def.executor.as_ref();
+    executor.is_some_and(|e| e.settings.get("stage") == Some(&Value::Bool(true)))
+}
+
 impl Execution {
     /// Decides what becomes of what a run changed that went well.
     pub(super) async fn settle(
@@ -113,8 +120,8 @@ impl Execution {
         if let Err(error) = self.unless_stopped() {
             return (Err(error), Fate::Dropped);
         }
-        // A yes to a command that nobody knows the effect of is no yes to the effect.
-        let unseen = ready.entry.def.risk == Some(Risk::ExecHigh);
+        // A yes to what nobody knows the effect of is no yes to the effect.
+        let unseen = stages(&ready.entry.def);
         if ready.decision.effect == policy::Effect::Ask && (unseen || !self.is_approved()) {
             return self.stage(ready, reply, effect, secrets).await;
         }

@@ -142,6 +142,7 @@ fn definition(skill: &str, script: &str, command: &[String]) -> Result<ToolDef, 
         ("command".to_owned(), json!(command)),
         ("options".to_owned(), json!(true)),
         ("any_exit".to_owned(), json!(true)),
+        ("stage".to_owned(), json!(true)),
     ]);
     def.executor = Some(Executor {
         kind: ExecutorKind::Host,

@@ -93,8 +93,17 @@ async fn approve(args: &ApproveArgs, client: &Client) -> Done {
         }
         Err(failure) => Err(failure),
         Ok(_) => {
-            let answer = follow::run(client, &run, args.json, Until::End).await?;
-            follow::show(&answer, args.json)
+            // What it would change may have to be decided next.
+            let until = if staged { Until::End } else { Until::Staged };
+            let answer = follow::run(client, &run, args.json, until).await?;
+            if answer["meta"]["state"] != "staged" {
+                return follow::show(&answer, args.json);
+            }
+            match args.json {
+                true => out::json(&answer)?,
+                false => follow::staged(&answer, &client.get("/me").await?),
+            }
+            Ok(Exit::Pending)
         }
     }
 }

@@ -29,9 +29,13 @@ pub(crate) fn tool(name: &str, risk: &str, line: &str, properties: &Value) -> Va
     })
 }
 
-/// A workspace with some tools.
+/// A configuration without the tools that a hub has by itself.
+pub(crate) const BARE: &str = "[toolsets]\noff = [\"*\"]\n";
+
+/// A workspace with some tools, and no others.
 pub(crate) fn workspace() -> Folder {
     let folder = Folder::new();
+    folder.write("helve.toml", BARE);
     let who = json!({"to": {"type": "string", "description": "Who"}});
     let secret = json!({
         "to": {"type": "string", "description": "Who"},

@@ -1,6 +1,6 @@
 //! The rules, from the command line.
 
-use crate::hub::{says, workspace};
+use crate::hub::{BARE, says, workspace};
 use crate::run::Folder;
 use crate::server::{Server, until};
 
@@ -21,7 +21,7 @@ principal = "user:*"
 
 fn with_rules() -> Folder {
     let folder = workspace();
-    folder.write("helve.toml", RULES);
+    folder.write("helve.toml", format!("{BARE}{RULES}"));
     folder
 }
 

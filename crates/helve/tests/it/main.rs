@@ -13,6 +13,7 @@ mod help;
 mod hub;
 mod hub_approvals;
 mod hub_audit;
+mod hub_builtin;
 mod hub_changes;
 mod hub_doctor;
 mod hub_errors;
