@@ -24,6 +24,7 @@ mod recover;
 mod reply;
 mod resume;
 mod search;
+mod soon;
 mod tokens;
 mod undo;
 mod waiting;
