@@ -254,7 +254,8 @@ pub fn error_value(error: &ToolError) -> Value {
 }
 
 impl Meta {
-    fn to_value(&self) -> Value {
+    /// The `meta` of the one shape.
+    pub fn to_value(&self) -> Value {
         let mut map = Map::new();
         let mut put = |key: &str, value: Value| map.insert(key.to_owned(), value);
         if let Some(id) = &self.run_id {

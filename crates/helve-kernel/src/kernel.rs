@@ -25,6 +25,7 @@ mod recover;
 mod reply;
 mod resume;
 mod search;
+mod soon;
 mod tokens;
 mod undo;
 mod waiting;

@@ -12,6 +12,9 @@
 pub mod contract;
 mod memory;
 
+use std::future::Future;
+use std::pin::Pin;
+
 use async_trait::async_trait;
 use helve_core::audit::{Entry, Hash, Head, NotCanonical, Writer};
 use serde_json::{Map, Value};
@@ -179,6 +182,33 @@ pub enum Opened {
     KeyTaken,
 }
 
+/// A run that is handed to the store, in order, and may not be durable yet.
+pub struct Opening(Option<Durable>);
+
+type Durable = Pin<Box<dyn Future<Output = Result<(), StoreError>> + Send>>;
+
+impl Opening {
+    /// One that is durable.
+    pub fn durable() -> Self {
+        Self(None)
+    }
+
+    /// One that is durable when that future says so; whoever polls it is in a hurry.
+    pub fn pending(durable: impl Future<Output = Result<(), StoreError>> + Send + 'static) -> Self {
+        Self(Some(Box::pin(durable)))
+    }
+
+    /// Waits until it is durable. Where it failed, the run is not there.
+    pub async fn wait(&mut self) -> Result<(), StoreError> {
+        if let Some(durable) = &mut self.0 {
+            let done = durable.await;
+            self.0 = None;
+            done?;
+        }
+        Ok(())
+    }
+}
+
 /// What came of a decision.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decided {
@@ -316,6 +346,14 @@ pub trait Store: Send + Sync {
         key: Option<IdempotencyKey>,
         record: Record,
     ) -> Result<Opened, StoreError>;
+
+    /// Hands over a run that is open, for whoever need not wait until that is durable. The
+    /// store keeps the order: what is asked of it later is not durable before this is, and
+    /// goes with it where that costs less.
+    async fn open_run_soon(&self, run: Run, record: Record) -> Result<Opening, StoreError> {
+        self.open_run(run, None, None, record).await?;
+        Ok(Opening::durable())
+    }
 
     /// Moves a run; `false` where it is in none of the states, and then nothing changes.
     /// A run that becomes `running` gets its start, one that is over its end, each

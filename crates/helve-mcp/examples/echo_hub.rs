@@ -25,6 +25,10 @@ use helve_store::SqliteStore;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+/// The one that the hub itself has.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn echo() -> Result<Tool, Box<dyn Error>> {
     let mut def = ToolDef::new(
         ToolName::new("echo")?,

@@ -8,10 +8,12 @@
 mod answer;
 mod approval;
 mod changes;
+mod direct;
 mod disclose;
 mod handler;
 mod http;
 mod list;
+mod owners;
 mod passing;
 mod session;
 mod stdio;

@@ -14,6 +14,7 @@ mod chain;
 mod changes;
 mod failure;
 mod file;
+mod queue;
 mod readers;
 mod row;
 mod runs;

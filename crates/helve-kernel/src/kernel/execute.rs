@@ -24,7 +24,7 @@ use super::{Kernel, Stop, lock};
 use crate::logs::{self, Logs};
 use crate::registry::Behind;
 use crate::run::RunState;
-use crate::store::{Move, Opened};
+use crate::store::{Move, Opened, Opening};
 use crate::{
     Answer, ApprovalId, Change, ErrorKind, Filter, Meta, Next, Passing, Permit, Records, Reply,
     RunId, ToolError, panic_text,
@@ -70,7 +70,9 @@ pub(super) struct Execution {
     pub(super) attempts: AtomicU32,
     /// What the call comes to instead of a run of its own.
     instead: Mutex<Option<Instead>>,
-    begun: Mutex<Option<Instant>>,
+    pub(super) begun: Mutex<Option<Instant>>,
+    /// The record of the start, where it is handed over and not known to be durable.
+    pub(super) opening: Mutex<Option<Opening>>,
     /// Held from before the record of the start until the tool is done: nothing may be
     /// dropped in between.
     at_work: tokio::sync::Mutex<()>,
@@ -133,7 +135,8 @@ impl Kernel {
     pub(super) fn launch(&self, ready: Ready, start: Start) -> Option<JoinHandle<Answer>> {
         let claim = self.claim(&ready.run)?;
         let execution = Execution::new(self, ready, start, claim);
-        Some(self.inner.tasks.spawn(execution.whole()))
+        // In a box: it is large, and is moved more than once on its way into a task.
+        Some(self.inner.tasks.spawn(Box::pin(execution.whole())))
     }
 }
 
@@ -147,6 +150,7 @@ impl Execution {
             attempts: AtomicU32::new(0),
             instead: Mutex::default(),
             begun: Mutex::default(),
+            opening: Mutex::default(),
             at_work: tokio::sync::Mutex::default(),
             more_secrets: Mutex::default(),
             changed: Mutex::default(),
@@ -190,7 +194,7 @@ impl Execution {
     async fn stoppable(&self) -> Result<Reply, ToolError> {
         let filters = &self.kernel.inner.filters;
         match filters.is_empty() {
-            true => self.work(self.ready.args.clone()).await,
+            true => self.work(None).await,
             false => Box::pin(self.filtered(filters)).await,
         }
     }
@@ -203,7 +207,7 @@ impl Execution {
             ctx: self.ready.ctx.clone(),
             args: self.ready.args.clone(),
         };
-        let tool = |passing: Passing| self.work(passing.args).boxed();
+        let tool = |passing: Passing| self.work(Some(passing.args)).boxed();
         let next = Next {
             rest: filters,
             tool: &tool,
@@ -222,23 +226,30 @@ impl Execution {
         Ok(result)
     }
 
-    /// The innermost of the onion: the record of the start, then the tool.
-    async fn work(&self, args: Map<String, Value>) -> Result<Reply, ToolError> {
+    /// The innermost of the onion: the record of the start, then the tool. The arguments are
+    /// those that came out of the filters, where there are any.
+    async fn work(&self, args: Option<Map<String, Value>>) -> Result<Reply, ToolError> {
         let _at_work = self.at_work.lock().await;
         let changed;
-        let ready = match args == self.ready.args {
-            true => &self.ready,
-            false => {
+        let ready = match args.filter(|args| *args != self.ready.args) {
+            None => &self.ready,
+            Some(args) => {
                 changed = self.again(args)?;
                 *lock(&self.changed) = Some(Box::new(changed.clone()));
                 &changed
             }
         };
         self.unless_stopped()?;
-        self.record_start(ready).await?;
+        let soon = self.may_begin_at_once(ready);
+        match soon {
+            true => self.hand_over_start(ready).await?,
+            false => self.record_start(ready).await?,
+        }
         *lock(&self.begun) = Some(Instant::now());
         self.unless_stopped()?;
-        self.kernel.told(Change::Run(ready.run.clone()));
+        if !soon {
+            self.kernel.told(Change::Run(ready.run.clone()));
+        }
 
         if let Behind::Handler(handler, _) = &ready.entry.behind {
             let files = self.kernel.files_for(ready);
@@ -247,10 +258,11 @@ impl Execution {
             let services = self.kernel.inner.services.clone();
             let ctx = ready.ctx.with(files.clone(), records.clone(), services);
             let doer = Doer::Handler(handler, &ctx);
-            let reply = self.attempts(ready, &doer).await?;
+            let reply = self.beside_start(self.attempts(ready, &doer)).await?;
             self.kernel.fits(ready, &reply)?;
             let (staged, rows) = (files.finish().await?, records.finish().await?);
             if staged.is_some() || !rows.is_empty() {
+                self.start_is_durable().await?;
                 *lock(&self.captured) = Some(Effect::new(staged, rows));
             }
             return Ok(reply);
@@ -445,13 +457,15 @@ impl Execution {
         answer.meta.timing_ms = millis(begun);
         match (begun, &self.start) {
             (Some(_), _) => {
-                let settled = fate.settled();
+                let (settled, opening) = (fate.settled(), lock(&self.opening).take());
                 let recorded = self
                     .kernel
-                    .record_end(&self.ready, &mut answer, &secrets, settled)
+                    .record_end(&self.ready, &mut answer, &secrets, settled, opening)
                     .await;
-                if recorded {
-                    self.tidy(&fate).await;
+                match recorded {
+                    Ok(true) => self.tidy(&fate).await,
+                    Ok(false) => {}
+                    Err(e) => return Box::pin(self.never_opened(&e, &secrets)).await,
                 }
                 answer
             }

@@ -13,7 +13,7 @@ use super::pass::Ready;
 use crate::changes::Settled;
 use crate::registry::Behind;
 use crate::run::RunState;
-use crate::store::{Move, Record};
+use crate::store::{Move, Opening, Record};
 use crate::{
     Answer, ApprovalState, Artifact, Change, Entry, ErrorKind, Reply, StoreError, Summary,
     ToolError,
@@ -96,39 +96,53 @@ impl Kernel {
     }
 
     /// Records how a run ended. If that cannot be done, the caller is told, and it
-    /// is tried again until it can: the effect has happened.
+    /// is tried again until it can: the effect has happened. An error where its start could
+    /// not be recorded: then there is no run.
     pub(super) async fn record_end(
         &self,
         ready: &Ready,
         answer: &mut Answer,
         secrets: &[String],
         settled: Option<Settled>,
-    ) -> bool {
-        let (kept, record) = self.ended(ready, answer, secrets, "run.ended");
-        let step = Move {
-            exit_code: answer.meta.exit_code,
-            answer: Some(kept),
-            changes: settled,
-            ..Move::new(
-                &ready.run,
-                &[RunState::Running],
-                answer.meta.state.unwrap_or(RunState::Failed),
-                record.at,
-            )
+        opening: Option<Opening>,
+    ) -> Result<bool, StoreError> {
+        // Made once more where it fails: the store takes what it keeps, and a copy for each
+        // call would cost as much as the rest.
+        let end = |answer: &Answer| {
+            let (kept, record) = self.ended(ready, answer, secrets, "run.ended");
+            let step = Move {
+                exit_code: answer.meta.exit_code,
+                answer: Some(kept),
+                changes: settled.clone(),
+                ..Move::new(
+                    &ready.run,
+                    &[RunState::Running],
+                    answer.meta.state.unwrap_or(RunState::Failed),
+                    record.at,
+                )
+            };
+            (step, record)
         };
-        // Copied only where it fails, were it not for the store taking what it keeps.
-        let (again, record_again) = (step.clone(), record.clone());
-        if let Err(e) = self.inner.store.move_run(step, record).await {
+        let (step, record) = end(answer);
+        let at = record.at;
+        let ended = self.inner.store.move_run(step, record).await;
+        if let Some(mut opening) = opening {
+            // After the end, with which it is durable: so only one of both wakes this task.
+            opening.wait().await?;
+        }
+        if let Err(e) = ended {
+            let (mut step, mut record) = end(answer);
+            (step.at, record.at) = (at, at);
             let problem = format!("it ran, but its end could not be recorded: {e}");
             let hint = "do not repeat it before you know what it did";
             answer.result = Err(ToolError::dependency(problem).with_hint(hint));
             answer.meta.state = Some(RunState::Running);
             answer.meta.return_direct = false;
             answer.writes.clear();
-            self.record_later(again, record_again);
-            return false;
+            self.record_later(step, record);
+            return Ok(false);
         }
-        true
+        Ok(true)
     }
 
     /// A run that was open, and ends without having begun: `false` if somebody else

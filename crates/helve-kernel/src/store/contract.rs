@@ -46,7 +46,8 @@ macro_rules! store_contract {
                 tools_are_enabled_and_disabled, tools_are_listed_by_name
             ]
             runs: [
-                a_run_opens_as_it_is, an_id_is_used_once, a_run_moves_from_where_it_may_be,
+                a_run_opens_as_it_is, an_id_is_used_once,
+                a_run_that_is_handed_over_keeps_its_place, a_run_moves_from_where_it_may_be,
                 a_run_begins_and_ends_once, one_of_many_moves_counts,
                 a_move_closes_an_open_approval, runs_are_listed_newest_first, runs_are_filtered
             ]

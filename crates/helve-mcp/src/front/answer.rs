@@ -87,9 +87,8 @@ fn structured(data: &Value, output: Option<&Value>) -> Option<Value> {
 
 /// What is worth knowing beside a result.
 fn meta(answer: &Answer) -> Value {
-    let whole = answer.to_value();
     let mut meta = Map::new();
-    meta.insert("helve/run".to_owned(), whole["meta"].clone());
+    meta.insert("helve/run".to_owned(), answer.meta.to_value());
     if let Err(error) = &answer.result {
         meta.insert("helve/error".to_owned(), error_value(error));
     }

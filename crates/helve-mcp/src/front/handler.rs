@@ -10,14 +10,14 @@ use helve_core::def::ExecutorKind;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams,
-    CompleteRequestParams, CompleteResult, CustomRequest, CustomResult, DetailedTask,
-    DiscoverResult, GetPromptRequestParams, GetPromptResponse, GetPromptResult, GetTaskParams,
-    GetTaskResult, Implementation, InitializeRequestParams, InitializeResult, ListPromptsResult,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
-    ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams,
-    SubscriptionFilter, Task, TaskPayload, TaskStatus, Tool, UnsubscribeRequestParams,
-    UpdateTaskParams,
+    CancelledNotificationParam, CompleteRequestParams, CompleteResult, CustomRequest, CustomResult,
+    DetailedTask, DiscoverResult, GetPromptRequestParams, GetPromptResponse, GetPromptResult,
+    GetTaskParams, GetTaskResult, Implementation, InitializeRequestParams, InitializeResult,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
+    ReadResourceResult, ServerCapabilities, ServerConfig, SetLevelRequestParams,
+    SubscribeRequestParams, SubscriptionFilter, Task, TaskPayload, TaskStatus, Tool,
+    UnsubscribeRequestParams, UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer};
@@ -27,12 +27,11 @@ use crate::upstream::List;
 
 use super::answer::{finish, finish_list};
 use super::changes::Listening;
-use super::disclose::SEARCH_TOOLS;
 use super::list::page;
 use super::passing::key_of;
 use super::session::{not_here, protocol};
 use super::verbatim::wrap;
-use super::{Session, lock};
+use super::{Session, direct, lock};
 
 /// How long a first list waits for servers that were never seen before.
 const FIRST: Duration = Duration::from_secs(10);
@@ -112,21 +111,20 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         context: Ctx,
     ) -> Result<CallToolResponse, ErrorData> {
+        if let Some(begun) = direct::taken_over(&context) {
+            let who = self.0.who(&context)?;
+            let result = self.0.carry_on(begun, &who, &context).await?;
+            return Ok(self.complete_call(&request.name, result, &context));
+        }
         let arguments = request.arguments.map_or(Value::Null, Value::Object);
         let answers = object(request.input_responses);
         let state = request.request_state;
         let name = request.name;
-        let searches = name == SEARCH_TOOLS;
         let result = self
             .0
             .call(&name, arguments, state.as_deref(), &answers, &context)
             .await?;
-        if searches {
-            self.0.promote(&result);
-        }
-        let mut empty = CallToolResult::success(Vec::new());
-        empty.meta = Some(wrap(finish(result, &protocol(&context))));
-        Ok(CallToolResponse::Complete(empty))
+        Ok(self.complete_call(&name, result, &context))
     }
 
     /// Only tools whose arguments travel in headers: those are checked against them.
@@ -341,7 +339,18 @@ impl ServerHandler for Handler {
         }
     }
 
+    async fn on_cancelled(
+        &self,
+        notification: CancelledNotificationParam,
+        _context: NotificationContext<RoleServer>,
+    ) {
+        if let Some(id) = &notification.request_id {
+            self.0.direct.cancel(id);
+        }
+    }
+
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        direct::open(&self.0, &context);
         let (session, peer) = (self.0.clone(), context.peer);
         let parts = context.extensions.get::<http::request::Parts>();
         let who = parts.and_then(|p| p.extensions.get().cloned());
@@ -409,6 +418,18 @@ impl ServerHandler for Handler {
 }
 
 impl Handler {
+    fn complete_call(
+        &self,
+        name: &str,
+        result: Map<String, Value>,
+        context: &Ctx,
+    ) -> CallToolResponse {
+        let result = self.0.told(name, result, context);
+        let mut empty = CallToolResult::success(Vec::new());
+        empty.meta = Some(wrap(result));
+        CallToolResponse::Complete(empty)
+    }
+
     async fn list(
         &self,
         what: List,

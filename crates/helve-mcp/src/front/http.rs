@@ -3,10 +3,9 @@
 //! Who sends a request is decided before it comes here: whoever serves puts the principal
 //! into its extensions. A session belongs to whoever began it, and nobody else finds it.
 
-use std::collections::HashMap;
 use std::convert::Infallible;
 use std::fmt::Display;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -15,7 +14,7 @@ use helve_kernel::Principal;
 use http::{HeaderValue, Request, Response, StatusCode, header};
 use http_body::{Body, Frame};
 use http_body_util::combinators::BoxBody;
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::{BodyExt as _, Collected, Full};
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::session::{
@@ -25,9 +24,10 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use tokio_util::sync::CancellationToken;
 
 use super::handler::Handler;
+use super::owners::{NotTheirs, Owners};
 use super::session::party;
 use super::verbatim::{Verbatim, unwrap_bytes, unwrap_events};
-use super::{Front, Session, lock};
+use super::{Front, Session, direct};
 
 /// How the door is served over HTTP.
 #[derive(Debug, Clone)]
@@ -56,6 +56,7 @@ pub struct Service {
     inner: StreamableHttpService<Handler, Sessions>,
     owners: Arc<Owners>,
     sessions: Arc<Sessions>,
+    body_limit: usize,
 }
 
 impl Service {
@@ -84,8 +85,9 @@ impl Service {
         let sessions = Arc::new(Sessions(local));
         Some(Self {
             inner: StreamableHttpService::new(handler, sessions.clone(), config),
-            owners: Arc::default(),
+            owners: Arc::new(Owners::new(options.idle)),
             sessions,
+            body_limit: options.body_limit,
         })
     }
 
@@ -103,13 +105,44 @@ impl Service {
             );
         };
         let session = session_of(request.headers());
-        if let Some(session) = &session
-            && !self.owners.is(session, &party(&who))
-        {
+        let Some(session) = session else {
+            return Box::pin(self.pass(request, None, &who)).await;
+        };
+        match self.owners.line(&session, &party(&who)) {
             // What belongs to somebody else is not there.
-            return refuse(StatusCode::NOT_FOUND, "there is no such session");
+            Err(NotTheirs) => refuse(StatusCode::NOT_FOUND, "there is no such session"),
+            Ok(Some(line)) if direct::may_be(&request, self.body_limit) => {
+                let (parts, body) = request.into_parts();
+                let Ok(body) = body.collect().await.map(Collected::to_bytes) else {
+                    return refuse(StatusCode::BAD_REQUEST, "the request ends too early");
+                };
+                match direct::answer(&line, parts, &body, &who).await {
+                    Ok(answer) => answer,
+                    Err(parts) => {
+                        let request = Request::from_parts(*parts, Full::new(body));
+                        Box::pin(self.pass(request, Some(session), &who)).await
+                    }
+                }
+            }
+            Ok(_) => Box::pin(self.pass(request, Some(session), &who)).await,
         }
+    }
+
+    /// Lets the protocol library answer. Apart, because its future is large, and that of
+    /// every request would be.
+    async fn pass<B>(
+        &self,
+        mut request: Request<B>,
+        session: Option<String>,
+        who: &Principal,
+    ) -> Answer
+    where
+        B: Body + Send + 'static,
+        B::Error: Display,
+        B::Data: Send + 'static,
+    {
         let closes = request.method() == http::Method::DELETE;
+        request.extensions_mut().insert(self.owners.clone());
         let response = self.inner.handle(request).await;
         if let Some(session) = session.filter(|_| closes) {
             self.owners.forget(&session);
@@ -118,13 +151,13 @@ impl Service {
                 let live = self.sessions.0.sessions.read().await;
                 self.owners.keep(|session| live.contains_key(session));
             }
-            self.owners.set(new, &party(&who));
+            self.owners.set(new, &party(who));
         }
         verbatim(response)
     }
 }
 
-fn session_of(headers: &http::HeaderMap) -> Option<String> {
+pub(super) fn session_of(headers: &http::HeaderMap) -> Option<String> {
     let value = headers.get("mcp-session-id")?.to_str().ok()?;
     Some(value.to_owned())
 }
@@ -153,50 +186,6 @@ fn verbatim(response: Answer) -> Answer {
         Err(other) => other,
     });
     Response::from_parts(parts, body.boxed())
-}
-
-/// Who began which session.
-#[derive(Default)]
-struct Owners(Mutex<Begun>);
-
-#[derive(Default)]
-struct Begun {
-    by: HashMap<String, String>,
-    /// How many were left when those of sessions that are gone were last dropped.
-    left: usize,
-}
-
-/// Beyond how many more it is looked for sessions that are gone.
-const MORE: usize = 1000;
-
-impl Owners {
-    /// Whether there are so many that some sessions may be gone.
-    fn are_many(&self) -> bool {
-        let begun = lock(&self.0);
-        begun.by.len() >= 2 * begun.left + MORE
-    }
-
-    /// Forgets those of sessions that are gone, and of no other: a session whose owner is
-    /// forgotten is nobody's.
-    fn keep(&self, live: impl Fn(&str) -> bool) {
-        let mut begun = lock(&self.0);
-        begun.by.retain(|session, _| live(session));
-        begun.left = begun.by.len();
-    }
-
-    fn is(&self, session: &str, owner: &str) -> bool {
-        let begun = lock(&self.0);
-        let known = begun.by.get(session);
-        known.is_some_and(|known| known == owner)
-    }
-
-    fn set(&self, session: String, owner: &str) {
-        lock(&self.0).by.insert(session, owner.to_owned());
-    }
-
-    fn forget(&self, session: &str) {
-        lock(&self.0).by.remove(session);
-    }
 }
 
 /// Sessions whose messages leave word for word.
@@ -256,24 +245,5 @@ impl SessionManager for Sessions {
         last_event_id: String,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
         self.0.resume(id, last_event_id).await
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{MORE, Owners};
-
-    #[test]
-    fn what_is_gone_is_forgotten_and_nothing_else() {
-        let owners = Owners::default();
-        for n in 0..MORE {
-            assert!(!owners.are_many(), "{n}");
-            owners.set(format!("s{n}"), "ann");
-        }
-        assert!(owners.are_many());
-        owners.keep(|session| session.ends_with('7'));
-        assert!(owners.is("s7", "ann") && !owners.is("s7", "bob"));
-        assert!(!owners.is("s8", "ann"));
-        assert!(!owners.are_many());
     }
 }

@@ -19,12 +19,12 @@ use rmcp::{ErrorData, Peer, RoleServer};
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, Interval};
 
-use super::answer::{MODERN, call_result, error_of, pending};
+use super::answer::{MODERN, call_result, error_of, finish, pending};
 use super::approval::APPROVAL;
-use super::disclose::{ABOUT_TOOLS, CALL_TOOL, RUN_RESULT};
+use super::disclose::{ABOUT_TOOLS, CALL_TOOL, RUN_RESULT, SEARCH_TOOLS};
 use super::talk::{Control, Done, From, Talk, Tell};
 use super::views::{View, foreign};
-use super::{Front, lock};
+use super::{Front, direct, lock};
 
 /// How often a client that waits for people hears that it still does.
 const TICK: Duration = Duration::from_secs(5);
@@ -41,6 +41,15 @@ pub struct Session {
     pub(crate) promoted: Mutex<BTreeSet<String>>,
     /// Resources that it wants to hear about.
     pub(crate) subscribed: Mutex<BTreeSet<String>>,
+    /// Its calls that are answered past the protocol library.
+    pub(crate) direct: direct::Calls,
+}
+
+/// A call that was made.
+pub(crate) struct Begun {
+    pub(crate) talk: Talk,
+    /// The server elsewhere that it goes to.
+    pub(crate) server: Option<String>,
 }
 
 /// What came of a request.
@@ -79,6 +88,7 @@ impl Session {
             level: Mutex::default(),
             promoted: Mutex::default(),
             subscribed: Mutex::default(),
+            direct: direct::Calls::default(),
         })
     }
 
@@ -103,6 +113,19 @@ impl Session {
         }
         lock(&self.promoted).extend(new);
         self.front.tools_changed();
+    }
+
+    /// The result of a call as this client is told it.
+    pub(crate) fn told(
+        &self,
+        name: &str,
+        result: Map<String, Value>,
+        ctx: &RequestContext<RoleServer>,
+    ) -> Map<String, Value> {
+        if name == SEARCH_TOOLS {
+            self.promote(&result);
+        }
+        finish(result, &protocol(ctx))
     }
 
     /// Who asks: whoever the connection belongs to, or the request says.
@@ -154,20 +177,32 @@ impl Session {
         if let Some(handle) = state {
             return self.take_up(handle, &asked, answers, &who, ctx).await;
         }
+        let mut begun = self.begin(name, arguments, asked, &who, ctx)?;
+        begun.talk.given = answers.clone();
+        self.carry_on(begun, &who, ctx).await
+    }
+
+    /// Makes a call, which begins when somebody waits for it.
+    pub(crate) fn begin(
+        &self,
+        name: &str,
+        arguments: Value,
+        asked: Value,
+        who: &Arc<Principal>,
+        ctx: &RequestContext<RoleServer>,
+    ) -> Result<Begun, ErrorData> {
         let (name, arguments) = match name == CALL_TOOL {
             true => unfold(arguments)?,
             false => (name.to_owned(), arguments),
         };
-        let tool = self.canonical(&name, &who)?;
+        let tool = self.canonical(&name, who)?;
         let entry = self.front.kernel().find(&tool);
         let server = entry.as_ref().and_then(|e| foreign(&e.def));
         let server = server.map(|f| f.server.to_owned());
-        if let Some(server) = &server {
-            self.front.calls(server, &self.id, &party(&who));
-        }
+        self.called(server.as_deref(), who);
         let (kernel, run) = (self.front.kernel().clone(), RunId::fresh());
         let agent = client_name(ctx);
-        let talk = Talk::new(self.from(ctx, &who), asked, |voice| {
+        let talk = Talk::new(self.from(ctx, who), asked, |voice| {
             let mut known = Ctx::builder().caller(voice);
             if let Some(agent) = agent {
                 known = known.agent_id(agent);
@@ -182,13 +217,28 @@ impl Session {
             let kernel = kernel.clone();
             Box::pin(async move { Done::Answer(Box::new(kernel.call(call).await)) })
         });
-        let mut talk = talk.of_run(kernel, who.clone(), run);
-        talk.given = answers.clone();
-        let outcome = self.drive(talk, None, &who, ctx).await;
-        if let Some(server) = &server {
-            self.front.calls(server, &self.id, &party(&who));
+        let talk = talk.of_run(kernel, who.clone(), run);
+        Ok(Begun { talk, server })
+    }
+
+    /// Goes along with a call to what the client is told of it.
+    pub(crate) async fn carry_on(
+        &self,
+        begun: Begun,
+        who: &Arc<Principal>,
+        ctx: &RequestContext<RoleServer>,
+    ) -> Result<Map<String, Value>, ErrorData> {
+        let Begun { talk, server } = begun;
+        let outcome = self.drive(talk, None, who, ctx).await;
+        self.called(server.as_deref(), who);
+        self.outcome(outcome?, who)
+    }
+
+    /// Remembers once more who called a server: what it says next may be for them.
+    pub(crate) fn called(&self, server: Option<&str>, who: &Principal) {
+        if let Some(server) = server {
+            self.front.calls(server, &self.id, &party(who));
         }
-        self.outcome(outcome?, &who)
     }
 
     /// The tool that a name means in this view.

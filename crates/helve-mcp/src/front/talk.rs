@@ -15,7 +15,7 @@ use async_trait::async_trait;
 use futures_util::FutureExt as _;
 use helve_kernel::{Answer, Approval, Caller, ErrorKind, Kernel, Principal, RunId, ToolError};
 use serde_json::{Map, Value};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 
 use super::lock;
 
@@ -86,6 +86,16 @@ pub(crate) struct Voice {
     control: mpsc::UnboundedSender<Control>,
     /// Nobody gives on what is told while the talk is put aside.
     heard: AtomicBool,
+    /// That something was told or asked.
+    said: Notify,
+}
+
+impl Voice {
+    fn control(&self, control: Control) -> Result<(), ()> {
+        self.control.send(control).map_err(drop)?;
+        self.said.notify_one();
+        Ok(())
+    }
 }
 
 impl fmt::Debug for Voice {
@@ -115,6 +125,8 @@ impl Caller for Voice {
     async fn tell(&self, method: &str, params: Value) {
         if self.heard.load(Ordering::Relaxed) {
             let method = method.to_owned();
+            // Before it: a channel that is full is emptied by whoever hears of it.
+            self.said.notify_one();
             let _ = self.tells.send(Tell { method, params }).await;
         }
     }
@@ -127,20 +139,17 @@ impl Caller for Voice {
             answers: Map::new(),
             sender: Some(sender),
         };
-        self.control
-            .send(Control::Questions(round))
-            .map_err(|_| gone())?;
+        self.control(Control::Questions(round))
+            .map_err(|()| gone())?;
         answers.await.map_err(|_| gone())?
     }
 
     fn takes_long(&self, task: &Value) {
-        let _ = self.control.send(Control::Long(task.clone()));
+        let _ = self.control(Control::Long(task.clone()));
     }
 
     fn waits(&self, approval: &Approval) {
-        let _ = self
-            .control
-            .send(Control::Waits(Box::new(approval.clone())));
+        let _ = self.control(Control::Waits(Box::new(approval.clone())));
     }
 }
 
@@ -193,6 +202,7 @@ impl Talk {
             tells,
             control,
             heard: AtomicBool::new(true),
+            said: Notify::new(),
         });
         Self {
             work: Mutex::new(Some(work(voice.clone()))),
@@ -218,6 +228,25 @@ impl Talk {
             armed: true,
         });
         self
+    }
+
+    /// What came of the work, where that comes before `until` and nothing is said about it
+    /// in between; otherwise all is there still.
+    pub(crate) async fn in_silence(&mut self, until: impl Future<Output = ()>) -> Option<Done> {
+        let mut work = lock(&self.work).take()?;
+        let done = tokio::select! {
+            biased;
+            done = &mut work => Some(done),
+            () = self.voice.said.notified() => None,
+            () = until => None,
+        };
+        let rest = match done {
+            Some(done) if self.tells.is_empty() && self.control.is_empty() => return Some(done),
+            Some(done) => Box::pin(std::future::ready(done)),
+            None => work,
+        };
+        *lock(&self.work) = Some(rest);
+        None
     }
 
     /// Nobody listens for a while, and the work goes on.

@@ -80,7 +80,7 @@ impl Came {
 }
 
 impl Door {
-    /// Sends something as somebody, in a session.
+    /// Sends something as somebody, in a session, and waits for all of the answer.
     pub async fn send(
         &self,
         method: Method,
@@ -88,6 +88,27 @@ impl Door {
         session: Option<&str>,
         body: Option<Value>,
     ) -> Came {
+        let response = self.answer(method, who, session, body).await;
+        let header = |name: &str| {
+            let value = response.headers().get(name)?.to_str().ok()?;
+            Some(value.to_owned())
+        };
+        Came {
+            status: response.status(),
+            session: header("mcp-session-id"),
+            kind: header("content-type").unwrap_or_default(),
+            body: response.text().await.unwrap(),
+        }
+    }
+
+    /// The same, up to where an answer begins.
+    pub async fn answer(
+        &self,
+        method: Method,
+        who: Option<&str>,
+        session: Option<&str>,
+        body: Option<Value>,
+    ) -> reqwest::Response {
         let mut request = self.http.request(method, &self.url);
         request = request.header(ACCEPT, "application/json, text/event-stream");
         if let Some(who) = who {
@@ -110,17 +131,7 @@ impl Door {
                 .header(CONTENT_TYPE, "application/json")
                 .body(body.to_string());
         }
-        let response = request.send().await.unwrap();
-        let header = |name: &str| {
-            let value = response.headers().get(name)?.to_str().ok()?;
-            Some(value.to_owned())
-        };
-        Came {
-            status: response.status(),
-            session: header("mcp-session-id"),
-            kind: header("content-type").unwrap_or_default(),
-            body: response.text().await.unwrap(),
-        }
+        request.send().await.unwrap()
     }
 
     /// Begins a session of the older revisions.

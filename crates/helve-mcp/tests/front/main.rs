@@ -15,6 +15,7 @@ mod call;
 mod cancel;
 mod changed;
 mod client;
+mod direct;
 mod disclose;
 mod http;
 mod list;

@@ -6,7 +6,8 @@
 use async_trait::async_trait;
 use helve_core::audit::{Entry, Hash, Head};
 use helve_kernel::store::{
-    AuditFilter, Decided, IdempotencyKey, Move, Opened, Record, Registered, RunFilter, Version,
+    AuditFilter, Decided, IdempotencyKey, Move, Opened, Opening, Record, Registered, RunFilter,
+    Version,
 };
 use helve_kernel::{
     Approval, ApprovalId, ApprovalState, At, Changes, ChangesFilter, Chunk, Decision,
@@ -84,6 +85,15 @@ impl Store for SqliteStore {
         let line = Line::new(record)?;
         let new = NewRun::new(run, approval, key)?;
         self.write(move |tx| runs::open(tx, &new, &line)).await
+    }
+
+    async fn open_run_soon(&self, run: Run, record: Record) -> Result<Opening, StoreError> {
+        let line = Line::new(record)?;
+        let new = NewRun::new(run, None, None)?;
+        let durable = self
+            .writer
+            .hand_over(move |tx| runs::open(tx, &new, &line).map(drop))?;
+        Ok(Opening::pending(durable))
     }
 
     async fn move_run(&self, step: Move, record: Record) -> Result<bool, StoreError> {

@@ -1,8 +1,10 @@
 //! The one who writes.
 //!
-//! Requests wait in a channel. The thread takes all that wait, does them one after
+//! Requests wait in a queue. The thread takes all that wait, does them one after
 //! the other in one transaction, syncs once, and only then answers them all. So
 //! many callers share the price of one sync, and one caller alone waits for nobody.
+//! A request that nobody waits for yet does not wake it: it keeps its place, and is
+//! done with the next that somebody waits for.
 //!
 //! - *All or nothing, for each.* A request that fails by its own fault takes the
 //!   transaction back; the others are done again without it. That costs the rare
@@ -11,8 +13,8 @@
 //!   The next request tries again: there may be space by then.
 
 use std::fs::File;
+use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
@@ -22,6 +24,7 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use super::failure::Failure;
+use super::queue::{Hurry, Queue};
 
 /// How many requests go into one transaction at most.
 const BATCH: usize = 512;
@@ -40,41 +43,43 @@ pub(super) struct Tx<'c> {
     pub(super) conn: &'c Connection,
     /// Where the chain stands, with what this transaction has added.
     pub(super) head: Head,
-    /// The minute of the last entry of this transaction.
+    /// The minute of the last entry.
     pub(super) minute: Option<i64>,
 }
 
-#[derive(Debug)]
 pub(super) struct Writer {
-    requests: Sender<Message>,
+    queue: Arc<Queue<Box<dyn Request>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
     #[cfg_attr(not(test), expect(dead_code, reason = "what tests count"))]
     commits: Arc<AtomicU64>,
 }
 
-enum Message {
-    Do(Box<dyn Request>),
-    Stop,
+impl std::fmt::Debug for Writer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Writer").finish_non_exhaustive()
+    }
 }
 
 impl Writer {
     /// Starts the thread, which keeps the lock until all is written.
     pub(super) fn start(conn: Connection, head: Head, lock: File) -> Result<Self, Failure> {
-        let (requests, waiting) = mpsc::channel();
+        let queue = Arc::new(Queue::new());
         let commits = Arc::new(AtomicU64::new(0));
         let mut desk = Desk {
             conn,
             head,
+            minute: None,
             sync: Sync::Full,
             commits: Arc::clone(&commits),
             _lock: lock,
         };
         desk.set_sync(Sync::Full)?;
+        let waiting = Arc::clone(&queue);
         let thread = std::thread::Builder::new()
             .name("helve-store".to_owned())
             .spawn(move || desk.serve(&waiting))?;
         Ok(Self {
-            requests,
+            queue,
             thread: Mutex::new(Some(thread)),
             commits,
         })
@@ -94,16 +99,40 @@ impl Writer {
             answer: None,
             to,
         };
-        self.requests
-            .send(Message::Do(Box::new(request)))
-            .map_err(|_| StoreError::Closed)?;
+        self.queue.put(Box::new(request), Hurry::Yes)?;
         answer.await.map_err(|_| StoreError::Closed)?
+    }
+
+    /// Asks for something that must come before whatever is asked for next, and leaves
+    /// the waiting to whoever polls what it gives back.
+    pub(super) fn hand_over<F>(
+        &self,
+        work: F,
+    ) -> Result<impl Future<Output = Result<(), StoreError>> + Send + 'static, StoreError>
+    where
+        F: Fn(&mut Tx<'_>) -> Result<(), Failure> + Send + 'static,
+    {
+        let (to, mut answer) = oneshot::channel();
+        let request = Asked {
+            work,
+            sync: Sync::Full,
+            answer: None,
+            to,
+        };
+        self.queue.put(Box::new(request), Hurry::No)?;
+        let queue = Arc::clone(&self.queue);
+        Ok(async move {
+            if let Ok(done) = answer.try_recv() {
+                return done;
+            }
+            queue.hurry();
+            answer.await.map_err(|_| StoreError::Closed)?
+        })
     }
 
     /// Lets the thread end after what waits now; whoever asks first may join it.
     pub(super) fn stop(&self) -> Option<JoinHandle<()>> {
-        // It fails where the thread has ended, which is what is wanted.
-        let _ = self.requests.send(Message::Stop);
+        self.queue.close();
         let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
         thread.take()
     }
@@ -159,6 +188,7 @@ where
 struct Desk {
     conn: Connection,
     head: Head,
+    minute: Option<i64>,
     sync: Sync,
     commits: Arc<AtomicU64>,
     // After the connection: the file is closed before another may open it.
@@ -174,19 +204,9 @@ enum Undone {
 }
 
 impl Desk {
-    fn serve(mut self, waiting: &Receiver<Message>) {
-        let mut open = true;
-        while open && let Ok(first) = waiting.recv() {
-            let mut batch = Vec::new();
-            let mut next = Some(first);
-            while let Some(message) = next {
-                match message {
-                    Message::Do(request) => batch.push(request),
-                    Message::Stop => open = false,
-                }
-                let more = open && batch.len() < BATCH;
-                next = more.then(|| waiting.try_recv().ok()).flatten();
-            }
+    fn serve(mut self, queue: &Queue<Box<dyn Request>>) {
+        let _closing = queue.closing();
+        while let Some(batch) = queue.take(BATCH) {
             self.settle(batch);
         }
         // So that the file alone holds all of it; the log is kept for the next time.
@@ -208,19 +228,19 @@ impl Desk {
 
     /// One transaction; where it fails, everything is as it was.
     fn commit(&mut self, batch: &mut [Box<dyn Request>]) -> Result<(), Undone> {
-        let head = self.attempt(batch).inspect_err(|_| {
+        let (head, minute) = self.attempt(batch).inspect_err(|_| {
             // SQLite has often done so itself. Where this fails, the next
             // transaction cannot begin, and tells.
             if !self.conn.is_autocommit() {
                 let _ = self.conn.execute_batch("ROLLBACK");
             }
         })?;
-        self.head = head;
+        (self.head, self.minute) = (head, minute);
         self.commits.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 
-    fn attempt(&mut self, batch: &mut [Box<dyn Request>]) -> Result<Head, Undone> {
+    fn attempt(&mut self, batch: &mut [Box<dyn Request>]) -> Result<(Head, Option<i64>), Undone> {
         let full = batch.iter().any(|r| r.sync() == Sync::Full);
         let sync = if full { Sync::Full } else { Sync::Later };
         if sync != self.sync {
@@ -230,7 +250,7 @@ impl Desk {
         let mut tx = Tx {
             conn: &self.conn,
             head: self.head,
-            minute: None,
+            minute: self.minute,
         };
         for (i, request) in batch.iter_mut().enumerate() {
             request
@@ -240,9 +260,9 @@ impl Desk {
                     false => Undone::ByDisk(failure),
                 })?;
         }
-        let head = tx.head;
+        let stands = (tx.head, tx.minute);
         self.execute("COMMIT")?;
-        Ok(head)
+        Ok(stands)
     }
 
     fn execute(&self, sql: &str) -> Result<(), Undone> {

@@ -10,8 +10,8 @@ use serde_json::Value;
 use crate::changes::{Changes, ChangesFilter, HistoryFilter, Past};
 use crate::kernel::lock;
 use crate::store::{
-    AuditFilter, Decided, IdempotencyKey, MemoryStore, Move, Opened, Record, Registered, RunFilter,
-    Store, StoreError, Version,
+    AuditFilter, Decided, IdempotencyKey, MemoryStore, Move, Opened, Opening, Record, Registered,
+    RunFilter, Store, StoreError, Version,
 };
 use crate::{
     Approval, ApprovalId, ApprovalState, At, Chunk, Decision, Notice, Run, RunId, Token, TokenId,
@@ -127,6 +127,15 @@ impl Store for FailingStore {
         record: Record,
     ) -> Result<Opened, StoreError> {
         pass!(self, open_run(run, approval, key, record))
+    }
+
+    async fn open_run_soon(&self, run: Run, record: Record) -> Result<Opening, StoreError> {
+        if lock(&self.failing).contains("opening") {
+            let full = async { Err(StoreError::Unwritable("the disk is full".to_owned())) };
+            return Ok(Opening::pending(full));
+        }
+        self.open_run(run, None, None, record).await?;
+        Ok(Opening::durable())
     }
 
     async fn move_run(&self, step: Move, record: Record) -> Result<bool, StoreError> {

@@ -124,6 +124,39 @@ async fn what_cannot_be_recorded_does_not_run() {
     assert!(hub.kernel.inner.askers.lock().unwrap().is_empty());
 }
 
+/// A read may have run by then; nobody hears of what it read.
+#[tokio::test(start_paused = true)]
+async fn a_read_whose_start_is_lost_gives_no_answer() {
+    let hub = Hub::new().await;
+    let (read, reads) = counting("a_read", json!({}));
+    let (write, writes) = counting("a_write", json!({"risk": "write"}));
+    hub.add(read);
+    hub.add(write);
+    let slow = def("a_slow_read", json!({}));
+    hub.add(Tool::of_args(slow, |_| async {
+        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        Ok(json!("read"))
+    }));
+    for verb in ["opening", "open_run"] {
+        hub.store.fail(verb);
+    }
+    let said = "dependency: not run: the record could not be written: the store cannot be \
+                written: the disk is full";
+    for tool in ["a_read", "a_slow_read"] {
+        let answer = hub.kernel.call(Call::new(ann(), tool, json!({}))).await;
+        assert_eq!(told(&answer), said, "{tool}");
+        assert_eq!((answer.meta.run_id, answer.meta.state), (None, None));
+    }
+    assert_eq!((reads.get(), writes.get()), (1, 0));
+    assert!(hub.events().await.is_empty());
+    // With a key, whether there is anything to run is known from its start.
+    let keyed = Call::new(ann(), "a_read", json!({})).key("once");
+    assert_eq!(told(&hub.kernel.call(keyed).await), said);
+    assert_eq!(reads.get(), 1);
+    hub.store.mend();
+    assert!(hub.kernel.inner.running.lock().unwrap().is_empty());
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_is_approved_and_cannot_be_recorded_does_not_run_either() {
     let hub = Hub::new().await;

@@ -53,6 +53,36 @@ pub async fn an_id_is_used_once(store: Kept) {
     assert_eq!(kept, Some(approval));
 }
 
+pub async fn a_run_that_is_handed_over_keeps_its_place(store: Kept) {
+    let begun = || Run {
+        state: Running,
+        ..a_run()
+    };
+    // What is asked later finds it, whether or not somebody waited for it.
+    for waits in [false, true] {
+        let run = begun();
+        let opening = store.open_run_soon(run.clone(), record("run.started", &run.id));
+        let mut opening = opening.await.unwrap();
+        if waits {
+            opening.wait().await.unwrap();
+            assert_eq!(get(&store, &run.id).await, run);
+        }
+        let end = step(&run.id, &[Running], Succeeded, 2_000);
+        let ended = store.move_run(end, record("run.ended", &run.id)).await;
+        assert!(ended.unwrap(), "{waits}");
+        opening.wait().await.unwrap();
+        assert_eq!(get(&store, &run.id).await.state, Succeeded);
+    }
+    // An id that was used before is an error, now or when somebody waits.
+    let run = begun();
+    open(&store, &run, None).await;
+    let again = async {
+        let note = record("run.started", &run.id);
+        store.open_run_soon(run.clone(), note).await?.wait().await
+    };
+    fails(&store, again).await;
+}
+
 pub async fn a_run_moves_from_where_it_may_be(store: Kept) {
     for state in RunState::ALL {
         let run = Run { state, ..a_run() };

@@ -2,8 +2,9 @@
 
 use std::sync::mpsc;
 
-use helve_kernel::RunId;
 use helve_kernel::store::Record;
+use helve_kernel::store::contract::step;
+use helve_kernel::{RunId, RunState};
 use tokio::task::JoinSet;
 
 use super::*;
@@ -57,6 +58,28 @@ async fn those_who_wait_share_a_sync() {
     assert_eq!(store.writer.commits() - before, 2);
     let kept: Kept = store;
     assert_eq!(whole(&kept).await.len(), 64);
+}
+
+#[tokio::test]
+async fn a_start_that_nobody_waits_for_goes_with_the_end() {
+    let (store, _folder) = fresh();
+    let before = store.writer.commits();
+    let mut run = a_run();
+    run.state = RunState::Running;
+    let opening = store.open_run_soon(run.clone(), record("run.started", &run.id));
+    let mut opening = opening.await.unwrap();
+    let end = step(&run.id, &[RunState::Running], RunState::Succeeded, 2_000);
+    let ended = store.move_run(end, record("run.ended", &run.id)).await;
+    assert!(ended.unwrap());
+    opening.wait().await.unwrap();
+    assert_eq!(store.writer.commits() - before, 1);
+    // A store that closes writes what was handed to it.
+    let last = a_run();
+    let opening = store.open_run_soon(last.clone(), record("run.started", &last.id));
+    let mut opening = opening.await.unwrap();
+    store.close().await;
+    opening.wait().await.unwrap();
+    assert_eq!(store.writer.commits() - before, 2);
 }
 
 #[tokio::test]
