@@ -123,11 +123,15 @@ def built(example):
     return path
 
 
-def workspace(folder, toml="", servers=None):
+# Without the tools that a hub has by itself, for what is not about them.
+BARE = '\n[toolsets]\noff = ["*"]\n'
+
+
+def workspace(folder, toml="", servers=None, more=BARE):
     """Makes a folder for a hub: its configuration, and the servers behind it."""
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "helve.toml").write_text(toml, "utf-8")
+    (folder / "helve.toml").write_text(toml + more, "utf-8")
     if servers:
         text = json.dumps({"mcpServers": servers}, indent=2)
         (folder / ".mcp.json").write_text(text, "utf-8")

@@ -110,6 +110,14 @@ async fn programs(kernel: &Kernel, root: &Path, config: &Toolsets) -> Result<Vec
             Ok(_) => kept.push(name),
             // It is not installed here.
             Err(error) if error.kind == ErrorKind::Validation => {}
+            // The pin holds: what was registered stays, and does not run.
+            Err(error) if error.kind == ErrorKind::Conflict && kernel.find(&name).is_some() => {
+                told.push(format!(
+                    "what `{name}` runs has changed since it was registered, and does not run; look \
+                     at it, then `helve remove {name}` lets the hub take it in anew"
+                ));
+                kept.push(name);
+            }
             Err(error) => told.push(format!("the built-in `{name}`: {}", error.message)),
         }
     }

@@ -25,13 +25,7 @@ fn names(folder: &Folder) -> Vec<String> {
 fn what_is_there_is_for_the_operator_to_say() {
     let folder = empty();
     let all = names(&folder);
-    for name in [
-        "todo_add",
-        "system_execute",
-        "human_input",
-        "skills_list",
-        "shell_exec",
-    ] {
+    for name in ["todo_add", "system_execute", "human_input", "skills_list"] {
         assert!(all.iter().any(|n| n == name), "{name} in {all:?}");
     }
     let folder = Folder::new();
@@ -131,8 +125,12 @@ fn a_registered_command_and_a_script_of_a_skill_run_as_themselves() {
         through.contains("\"through\":\"skills_run_script\""),
         "{through}"
     );
-    // What was changed since it was registered is seen, and is another version.
     folder.write("skills/pdf/scripts/fill.sh", "echo other\n");
+    let changed = folder
+        .helve(&["call", "run_skill_script", "--args", args])
+        .ended(1);
+    says(&changed, &["has changed since the tool was registered"]);
+    folder.helve(&["remove", "skill_pdf_fill_sh"]).ended(0);
     let ran = folder
         .helve(&["call", "run_skill_script", "--args", args])
         .ended(0);
