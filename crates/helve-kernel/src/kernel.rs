@@ -302,8 +302,9 @@ impl Builder {
         let people = Arc::new(People::new(clock.clone(), changes.clone()));
         let mut services = self.services;
         services.put(people.clone());
-        Ok(Kernel {
-            inner: Arc::new(Inner {
+        let inner = Arc::new_cyclic(|this| {
+            services.put(Arc::new(WeakKernel(this.clone())));
+            Inner {
                 store: self.store,
                 clock,
                 registry: RwLock::default(),
@@ -330,8 +331,9 @@ impl Builder {
                 tasks: TaskTracker::new(),
                 closing: CancellationToken::new(),
                 stopping: CancellationToken::new(),
-            }),
-        })
+            }
+        });
+        Ok(Kernel { inner })
     }
 }
 

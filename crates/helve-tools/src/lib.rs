@@ -5,6 +5,7 @@
 //! and the services of the hub. So whatever is written here can be shown before it happens,
 //! and undone after.
 
+pub mod agent;
 pub mod format;
 pub mod human;
 pub mod network;
@@ -25,6 +26,7 @@ use helve_kernel::{ToolDef, ToolError, Toolset, ToolsetError};
 /// All sets, in the order in which they are listed.
 pub fn toolsets() -> Result<Vec<Toolset>, ToolsetError> {
     Ok(vec![
+        agent::toolset()?,
         format::toolset()?,
         human::toolset()?,
         network::toolset()?,

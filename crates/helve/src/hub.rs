@@ -126,6 +126,7 @@ impl Open {
             .executor(ExecutorKind::Mcp, upstreams.executor())
             .service(Arc::new(builtin::surroundings(root, &config)))
             .service(Arc::new(builtin::network(&config)))
+            .service(Arc::new(upstreams::told(upstreams.clone())))
             .secret_key(state.key("secrets")?);
         if let Some(url) = &config.approvals.webhook {
             let webhook = notify::Webhook::new(url.clone(), state.key("webhook")?)?;

@@ -9,6 +9,7 @@ use helve_mcp::upstream::{
     LoginState, McpJson, Pending, Reach, Refreshed, State as Standing, Status, Upstream,
 };
 use helve_server::Gateway;
+use helve_tools::agent::{Server, Servers};
 use serde_json::{Value, json};
 
 use crate::config::Config;
@@ -163,6 +164,29 @@ fn missing(error: helve_mcp::UpstreamError) -> ToolError {
         },
         false => error,
     }
+}
+
+/// The servers, as agents are told of them.
+pub(super) fn told(upstreams: Upstreams) -> Servers {
+    Servers::new(move || {
+        let all = upstreams.servers();
+        all.iter()
+            .map(|status| {
+                let (state, why) = match &status.state {
+                    Standing::Idle => ("idle", String::new()),
+                    Standing::Starting => ("starting", String::new()),
+                    Standing::Running => ("running", String::new()),
+                    Standing::Failed { why, .. } => ("failed", why.clone()),
+                };
+                Server {
+                    name: status.name.clone(),
+                    state: state.to_owned(),
+                    why,
+                    tools: status.tools.len(),
+                }
+            })
+            .collect()
+    })
 }
 
 fn status(status: &Status) -> Value {
