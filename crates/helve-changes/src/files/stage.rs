@@ -30,10 +30,8 @@ impl Files {
         let parent = place.rel.parent().unwrap_or(Path::new(""));
         self.copy_up_dirs(place, parent, path)?;
         let name = place.rel.file_name().unwrap_or(OsStr::new(".")).to_owned();
-        let fd = self.roots[place.root]
-            .upper
-            .folder(parent)
-            .at("open", path)?;
+        let upper = self.roots[place.root].upper();
+        let fd = upper.folder(parent).at("open", path)?;
         Ok((fd, name))
     }
 
@@ -54,9 +52,10 @@ impl Files {
             if seen.layer == Layer::Upper {
                 continue;
             }
-            let (parent, name) = root.upper.parent(&at.rel).at("open", path)?;
+            let upper = root.upper();
+            let (parent, name) = upper.parent(&at.rel).at("open", path)?;
             sys::mkdirat(&parent, name, Mode::RWXU).at("stage", path)?;
-            let made = Tree::open(&root.upper.path.join(&at.rel)).at("stage", path)?;
+            let made = Tree::open(&upper.path.join(&at.rel)).at("stage", path)?;
             like(&made, &root.lower, &seen.rel)?;
         }
         Ok(())
@@ -93,13 +92,18 @@ impl Files {
             Some(Thing::File(_, own)) => meta::set(&file, &own, &Meta::none()).at("stage", path)?,
             _ => {
                 sys::fchmod(&file, Mode::from_raw_mode(0o644)).at("stage", path)?;
-                adopt(&parent, self.aside.fd(), &aside).at("stage", path)?;
+                adopt(&parent, self.aside_folder().fd(), &aside).at("stage", path)?;
             }
         }
         let (from, to) = (aside.as_os_str(), name.as_os_str());
-        sys::renameat(self.aside.fd(), from, &parent, to).at("stage", path)?;
+        sys::renameat(self.aside_folder().fd(), from, &parent, to).at("stage", path)?;
         file.seek(io::SeekFrom::End(0)).at("stage", path)?;
         Ok(file)
+    }
+
+    fn aside_folder(&self) -> &Tree {
+        let aside = self.aside.get();
+        aside.expect("`writable` makes the stage before anything is changed")
     }
 
     /// A new file that nobody sees yet.
@@ -107,7 +111,7 @@ impl Files {
         loop {
             let next = self.next.fetch_add(1, Ordering::Relaxed);
             let name = OsString::from(format!("{}-{next}", std::process::id()));
-            match create(self.aside.fd(), &name) {
+            match create(self.aside_folder().fd(), &name) {
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
                 file => return Ok((name, file?)),
             }
@@ -122,10 +126,8 @@ impl Files {
         sys::chmodat(&parent, name.as_os_str(), mode, AtFlags::empty()).at("stage", path)?;
         adopt(&parent, parent.as_fd(), &name).at("stage", path)?;
         if hidden {
-            let fd = self.roots[place.root]
-                .upper
-                .folder(&place.rel)
-                .at("stage", path)?;
+            let upper = self.roots[place.root].upper();
+            let fd = upper.folder(&place.rel).at("stage", path)?;
             sys::fsetxattr(&fd, OPAQUE, b"y", XattrFlags::empty()).at("stage", path)?;
         }
         Ok(())
@@ -189,7 +191,7 @@ impl Files {
         let folder = self.seen(old).at("rename", path)?.and_then(|s| s.folder);
         let lower = folder.and_then(|f| f.lower);
         let root = &self.roots[old.root];
-        let fd = root.upper.folder(&old.rel).at("rename", path)?;
+        let fd = root.upper().folder(&old.rel).at("rename", path)?;
         let set = |name, value: &[u8]| sys::fsetxattr(&fd, name, value, XattrFlags::empty());
         match lower {
             Some(lower) => {
