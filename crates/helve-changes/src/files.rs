@@ -12,6 +12,7 @@
 
 mod beneath;
 mod copy;
+mod looked;
 mod resolve;
 mod stage;
 #[cfg(test)]
@@ -23,18 +24,19 @@ use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
 
-use rustix::fs::{self as sys, FileType};
+use rustix::fs as sys;
 use rustix::io::Errno;
 
 use crate::blobs::Blobs;
 use crate::capture::{Index, Layer, Merged, Seen, Staged, finish, walk_merged};
 use crate::error::{At, Error};
 use crate::guard::Allowed;
-use crate::state::{Meta, Time};
-use crate::tree::{Books, Found, Stamp, Thing, Tree};
+use crate::state::Meta;
+use crate::tree::{Books, Found, Thing, Tree};
 pub use beneath::Beneath;
+pub use looked::{Looked, What};
 use resolve::Last;
 
 /// A folder that may be seen.
@@ -75,34 +77,6 @@ struct Open {
     /// Changes, once there are some.
     upper: OnceLock<Tree>,
     access: Access,
-}
-
-/// What a path is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Looked {
-    /// Which kind of thing.
-    pub what: What,
-    /// Bytes, of a file.
-    pub size: u64,
-    /// Permission bits.
-    pub mode: u32,
-    /// When it was last written.
-    pub mtime: Time,
-    /// How many names it has.
-    pub links: u64,
-}
-
-/// A kind of thing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum What {
-    /// A regular file.
-    File,
-    /// A folder.
-    Dir,
-    /// A symlink.
-    Symlink,
-    /// A pipe, a socket, a device.
-    Other,
 }
 
 /// A place beneath a root, free of symlinks.
@@ -154,34 +128,6 @@ impl Files {
     /// Whether anything was changed, or tried to be.
     pub fn is_staged(&self) -> bool {
         self.aside.get().is_some()
-    }
-
-    /// Makes the stage, once.
-    fn ensure_stage(&self) -> Result<(), Error> {
-        let _turn = self.making.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.is_staged() {
-            return Ok(());
-        }
-        let stage = &self.stage;
-        std::fs::create_dir_all(stage).at("make the folder", stage)?;
-        let stage = std::fs::canonicalize(stage).at("open", stage)?;
-        for (at, root) in self.roots.iter().enumerate() {
-            let path = stage.join(at.to_string());
-            let is_new = !path.is_dir();
-            if is_new {
-                std::fs::create_dir(&path).at("make the folder", &path)?;
-            }
-            let upper = Tree::open(&path).at("open", &path)?;
-            if is_new {
-                stage::like(&upper, &root.lower, Path::new(""))?;
-            }
-            root.upper.get_or_init(|| upper);
-        }
-        let aside = stage.join("aside");
-        std::fs::create_dir_all(&aside).at("make the folder", &aside)?;
-        let aside = Tree::open(&aside).at("open", &aside)?;
-        self.aside.get_or_init(|| aside);
-        Ok(())
     }
 
     /// The changes so far, as a changeset. Its new contents stay in the stage.
@@ -455,31 +401,9 @@ impl Open {
     }
 }
 
-impl Looked {
-    fn of(stat: &sys::Stat) -> Self {
-        let stamp = Stamp::of(stat);
-        Self {
-            what: what(stat.st_mode),
-            size: stamp.size,
-            mode: stat.st_mode & 0o7777,
-            mtime: stamp.mtime,
-            links: u64::from(stat.st_nlink),
-        }
-    }
-}
-
 fn special(path: &Path) -> Error {
     Error::Special {
         path: path.to_owned(),
         kind: "pipe, socket or device",
-    }
-}
-
-fn what(mode: u32) -> What {
-    match FileType::from_raw_mode(mode) {
-        FileType::RegularFile => What::File,
-        FileType::Directory => What::Dir,
-        FileType::Symlink => What::Symlink,
-        _ => What::Other,
     }
 }

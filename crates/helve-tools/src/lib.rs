@@ -5,8 +5,12 @@
 //! and the services of the hub. So whatever is written here can be shown before it happens,
 //! and undone after.
 
+pub mod code;
+pub mod file;
+mod lines;
 mod owned;
 pub mod todo;
+mod walk;
 
 #[cfg(test)]
 mod testing;
@@ -15,7 +19,7 @@ use helve_kernel::{Toolset, ToolsetError};
 
 /// All sets, in the order in which they are listed.
 pub fn toolsets() -> Result<Vec<Toolset>, ToolsetError> {
-    Ok(vec![todo::toolset()?])
+    Ok(vec![file::toolset()?, code::toolset()?, todo::toolset()?])
 }
 
 #[cfg(test)]

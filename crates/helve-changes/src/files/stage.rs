@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, Seek};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
+use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use rustix::fs::{self as sys, AtFlags, FileType, Gid, Mode, OFlags, Uid, XattrFlags};
@@ -21,6 +22,34 @@ const OPAQUE: &str = "user.overlay.opaque";
 const REDIRECT: &str = "user.overlay.redirect";
 
 impl Files {
+    /// Makes the stage, once.
+    pub(super) fn ensure_stage(&self) -> Result<(), Error> {
+        let _turn = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.is_staged() {
+            return Ok(());
+        }
+        let stage = &self.stage;
+        std::fs::create_dir_all(stage).at("make the folder", stage)?;
+        let stage = std::fs::canonicalize(stage).at("open", stage)?;
+        for (at, root) in self.roots.iter().enumerate() {
+            let path = stage.join(at.to_string());
+            let is_new = !path.is_dir();
+            if is_new {
+                std::fs::create_dir(&path).at("make the folder", &path)?;
+            }
+            let upper = Tree::open(&path).at("open", &path)?;
+            if is_new {
+                like(&upper, &root.lower, Path::new(""))?;
+            }
+            root.upper.get_or_init(|| upper);
+        }
+        let aside = stage.join("aside");
+        std::fs::create_dir_all(&aside).at("make the folder", &aside)?;
+        let aside = Tree::open(&aside).at("open", &aside)?;
+        self.aside.get_or_init(|| aside);
+        Ok(())
+    }
+
     /// The folder of a place in the stage, made like the real one if it is not there.
     pub(super) fn upper_parent(
         &self,

@@ -282,6 +282,14 @@ fn real(root: &Path, asked: &str) -> Result<PathBuf, ToolError> {
                     }
                     Ok(_) => {}
                     Err(e) if e.kind() == std::io::ErrorKind::NotFound => exists = false,
+                    Err(e) if e.kind() == std::io::ErrorKind::NotADirectory => {
+                        let why = "it goes through something that is no folder";
+                        return Err(ToolError::validation(why));
+                    }
+                    Err(e) if e.kind() == std::io::ErrorKind::InvalidFilename => {
+                        let why = "a name in it is longer than any file's can be";
+                        return Err(ToolError::validation(why));
+                    }
                     Err(e) => {
                         return Err(ToolError::permission(format!(
                             "it cannot be looked at: {e}"
