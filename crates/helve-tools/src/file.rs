@@ -62,7 +62,7 @@ pub(crate) const ROOM: usize = 80 * 1024;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
-pub enum Sort {
+pub(crate) enum Sort {
     /// A regular file.
     File,
     /// A folder.

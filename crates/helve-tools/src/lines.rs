@@ -28,7 +28,7 @@ const LARGEST_LINE: usize = 64 * 1024 * 1024;
 
 /// A line that matches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Match {
+pub(crate) struct Match {
     /// The file, from the workspace.
     pub(crate) path: String,
     /// The number of the line, from 1.
@@ -47,7 +47,7 @@ pub struct Match {
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Found {
+pub(crate) struct Found {
     /// The first matches, by path and line.
     pub(crate) matches: Vec<Match>,
     /// How many lines match in all.
@@ -153,7 +153,7 @@ pub(crate) fn search(desk: &Desk<'_>, query: &Query, wanted: &Wanted) -> Result<
         wanted,
         || searcher(query),
         |searcher, path| {
-            let Ok(file) = walk.beneath.open(path) else {
+            let Ok(file) = walk.open(path) else {
                 return;
             };
             searched.fetch_add(1, Ordering::Relaxed);
@@ -165,7 +165,7 @@ pub(crate) fn search(desk: &Desk<'_>, query: &Query, wanted: &Wanted) -> Result<
                 room: ROOM,
             };
             // A file that cannot be read to its end has what was found until then.
-            let _ = searcher.search_file(&query.matcher, &file, &mut sink);
+            let _ = searcher.search_reader(&query.matcher, file, &mut sink);
             if sink.count > 0 {
                 total.fetch_add(sink.count, Ordering::Relaxed);
                 files.fetch_add(1, Ordering::Relaxed);

@@ -4,6 +4,8 @@
 //! it comes to counts only once it was opened or looked at beneath the root
 //! ([`Beneath`]). The hub's own state is passed by.
 
+use std::fs::File;
+use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use globset::{GlobBuilder, GlobMatcher};
@@ -117,6 +119,21 @@ pub(crate) fn types(language: &str) -> Result<Option<Types>, ToolError> {
     })
 }
 
+/// A file that is read as long as somebody waits for it.
+pub(crate) struct Open<'d> {
+    file: File,
+    desk: Desk<'d>,
+}
+
+impl io::Read for Open<'_> {
+    fn read(&mut self, space: &mut [u8]) -> io::Result<usize> {
+        match self.desk.is_stopped() {
+            true => Err(io::Error::other("nobody waits any more")),
+            false => self.file.read(space),
+        }
+    }
+}
+
 /// Where a walk is.
 pub(crate) struct Walk<'d> {
     desk: Desk<'d>,
@@ -140,6 +157,13 @@ impl<'d> Walk<'d> {
             top,
             beneath,
         })
+    }
+
+    /// A file that the walk came to. It ends early when nobody waits any more.
+    pub(crate) fn open(&self, path: &Path) -> io::Result<Open<'d>> {
+        let file = self.beneath.open(path)?;
+        let desk = self.desk;
+        Ok(Open { file, desk })
     }
 
     /// Calls with every file that is wanted, from several threads. Each thread has a state
@@ -175,7 +199,9 @@ impl<'d> Walk<'d> {
                     return WalkState::Continue;
                 };
                 let path = entry.path();
-                if self.beneath.is_hidden(path) {
+                // What git keeps for itself is nobody's text.
+                let of_git = entry.depth() > 0 && !wanted.ignored && entry.file_name() == ".git";
+                if of_git || self.beneath.is_hidden(path) {
                     return WalkState::Skip;
                 }
                 let is_file = entry.file_type().is_some_and(|kind| kind.is_file());

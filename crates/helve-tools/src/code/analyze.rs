@@ -25,7 +25,7 @@ const LARGEST_COUNTED: u64 = 64 * 1024 * 1024;
 
 /// A language, and how much of it there is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Language {
+pub(crate) struct Language {
     /// Its name; `other` for what is not known.
     language: &'static str,
     /// How many files.
@@ -38,7 +38,7 @@ pub struct Language {
 
 /// A file and what is defined in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Mapped {
+pub(crate) struct Mapped {
     /// The file, from the workspace.
     path: String,
     /// Its language.
@@ -59,7 +59,7 @@ pub struct Mapped {
 
 /// A map of code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Map {
+pub(crate) struct Map {
     /// What was mapped, from the workspace.
     path: String,
     /// How many files there are.
@@ -254,7 +254,7 @@ fn count(walk: &Walk<'_>, path: &Path, space: &mut [u8]) -> Option<Counted> {
     let known = known(path);
     let mut lines = 0;
     if !matches!(known.way, Way::Unknown) && looked.size <= LARGEST_COUNTED {
-        let mut file = walk.beneath.open(path).ok()?;
+        let mut file = walk.open(path).ok()?;
         let mut last = b'\n';
         while let Ok(length @ 1..) = file.read(space) {
             lines += memchr::memchr_iter(b'\n', &space[..length]).count() as u64;
@@ -353,7 +353,7 @@ fn read(walk: &Walk<'_>, file: &Counted) -> Option<Outline> {
         return None;
     }
     let mut bytes = Vec::new();
-    let opened = walk.beneath.open(&file.path).ok()?;
+    let opened = walk.open(&file.path).ok()?;
     opened.take(LARGEST).read_to_end(&mut bytes).ok()?;
     let (text, _) = text::decode(&bytes, text::detect(&bytes, true)?);
     match file.known.way {

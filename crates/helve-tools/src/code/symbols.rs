@@ -10,7 +10,7 @@ use tree_sitter::{Node, Parser, Tree};
 
 /// Something that is defined.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Symbol {
+pub(crate) struct Symbol {
     /// Its name.
     pub(super) name: String,
     /// `function`, `method`, `class`, `type`, `module`, …

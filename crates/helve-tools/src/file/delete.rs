@@ -11,7 +11,7 @@ use super::{Sort, there};
 
 /// What was removed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Deleted {
+pub(crate) struct Deleted {
     /// The path, from the workspace.
     path: String,
     /// What it was.

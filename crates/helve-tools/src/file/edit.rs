@@ -19,7 +19,7 @@ const NAMED: usize = 10;
 
 /// What was changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Edited {
+pub(crate) struct Edited {
     /// The file, from the workspace.
     path: String,
     /// How many places were changed.
@@ -115,7 +115,8 @@ fn apply(desk: &Desk<'_>, path: &Path, change: &Change) -> Result<Edited, ToolEr
         false => text::detect(&bytes, true).ok_or_else(|| no_text(&shown))?,
     };
     let (before, broken) = text::decode(&bytes, script);
-    if broken {
+    // What was read as something that it may not be must at least come back as it was.
+    if broken || text::encode(&before, script)? != bytes {
         let name = script.name();
         return Err(ToolError::validation(format!(
             "`{shown}` has bytes that are no text in {name}; they would be lost"

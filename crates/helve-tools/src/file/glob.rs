@@ -13,7 +13,7 @@ use crate::walk::{Include, Walk, Wanted};
 
 /// A file that was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Hit {
+pub(crate) struct Hit {
     /// The file, from the workspace.
     path: String,
     /// Bytes.
@@ -24,7 +24,7 @@ pub struct Hit {
 
 /// The files that were found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Hits {
+pub(crate) struct Hits {
     /// The first, by path.
     files: Vec<Hit>,
     /// How many there are.

@@ -16,7 +16,7 @@ const MOST: usize = 500_000;
 
 /// Something in a folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Entry {
+pub(crate) struct Entry {
     /// Its name.
     name: String,
     /// Its path, from the workspace.
@@ -33,7 +33,7 @@ pub struct Entry {
 
 /// What is in a folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Listing {
+pub(crate) struct Listing {
     /// The folder, from the workspace.
     path: String,
     /// What is in it, by path.

@@ -11,7 +11,7 @@ use super::{Sort, missing};
 
 /// A folder that is there now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Made {
+pub(crate) struct Made {
     /// The folder, from the workspace.
     path: String,
     /// Whether it was made; false if it was there.

@@ -11,7 +11,7 @@ use super::{Sort, make_around, there};
 
 /// Something that has another place, or a second one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Placed {
+pub(crate) struct Placed {
     /// Where it was, from the workspace.
     pub(super) source: String,
     /// Where it is now.

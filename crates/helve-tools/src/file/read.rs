@@ -29,7 +29,7 @@ const LARGEST_IMAGE: u64 = 4 * 1024 * 1024;
 
 /// What was read.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
-pub struct Page {
+pub(crate) struct Page {
     /// The file, from the workspace.
     path: String,
     /// `text`, `image` or `binary`.
@@ -172,7 +172,7 @@ fn page(desk: &Desk<'_>, wanted: Wanted, encoding: &str) -> Result<Illustrated<P
         false => decoded(desk, &mut file, wanted, script)?,
     };
     Ok(Illustrated {
-        data: told(page, lines, wanted, script)?,
+        data: told(page, &lines, wanted, script)?,
         content: Vec::new(),
     })
 }
@@ -339,7 +339,7 @@ fn unless_stopped(desk: &Desk<'_>) -> Result<(), ToolError> {
 }
 
 /// The page with its lines, as many as there is room for.
-fn told(page: Page, lines: Lines, wanted: Wanted, script: Script) -> Result<Page, ToolError> {
+fn told(page: Page, lines: &Lines, wanted: Wanted, script: Script) -> Result<Page, ToolError> {
     let total = lines.total;
     if wanted.first > total.max(1) {
         return Err(ToolError::validation(format!(

@@ -14,7 +14,7 @@ const HEAD: u64 = 64 * 1024;
 
 /// What is known of a path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Known {
+pub(crate) struct Known {
     /// The path, from the workspace.
     path: String,
     /// What it is.

@@ -12,7 +12,7 @@ use super::{LARGEST, Sort, make_around, marker, too_large};
 
 /// What was written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Written {
+pub(crate) struct Written {
     /// The file, from the workspace.
     path: String,
     /// `created`, `overwritten` or `appended`.

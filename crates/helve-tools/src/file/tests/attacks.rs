@@ -295,7 +295,7 @@ async fn a_link_swapped_in_never_leads_out() {
             }
         });
         let swapped = async {
-            for round in 0..40 {
+            for round in 0..15 {
                 for (tool, args) in [
                     ("file_read", json!({"path": "d/x"})),
                     ("file_grep", json!({"pattern": ".", "path": "."})),

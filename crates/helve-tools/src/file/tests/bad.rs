@@ -218,3 +218,46 @@ async fn what_is_too_large_is_not_taken_into_memory() {
         (&json!("binary"), &json!(5_u64 << 30))
     );
 }
+
+/// A file that comes and goes is there or not; nothing else is said of it, and nothing crashes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_vanishes_meanwhile_is_not_there() {
+    let rig = rig().await;
+    rig.write("d/stays", "x\n");
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                std::fs::write(rig.root.join("d/goes"), "x\n").unwrap();
+                std::fs::remove_file(rig.root.join("d/goes")).unwrap();
+            }
+        });
+        let calls = async {
+            for _ in 0..60 {
+                for (tool, args) in [
+                    ("file_read", json!({"path": "d/goes"})),
+                    ("file_stat", json!({"path": "d/goes"})),
+                    ("file_list", json!({"path": "d"})),
+                    ("file_grep", json!({"pattern": "x", "path": "d"})),
+                    ("file_glob", json!({"pattern": "d/*"})),
+                ] {
+                    match rig.call(tool, args).await.result {
+                        Ok(_) => {}
+                        Err(error) => {
+                            assert_eq!(error.kind.as_str(), "not_found", "{tool}: {error:?}");
+                        }
+                    }
+                }
+            }
+        };
+        let result = tokio::task::block_in_place(|| {
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                tokio::runtime::Handle::current().block_on(calls);
+            }))
+        });
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+        if let Err(panic) = result {
+            std::panic::resume_unwind(panic);
+        }
+    });
+}

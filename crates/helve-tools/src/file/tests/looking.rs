@@ -362,8 +362,10 @@ async fn files_are_found_by_name() {
         rig.write(path, "x");
     }
     rig.write(".gitignore", "out/\n");
+    rig.write(".git/g.rs", "x");
     for (args, wanted) in [
-        (json!({"pattern": "*.rs"}), &["a.rs"][..]),
+        (json!({"pattern": "**/g.rs", "hidden": true}), &[][..]),
+        (json!({"pattern": "*.rs"}), &["a.rs"]),
         (
             json!({"pattern": "**/*.rs"}),
             &["a.rs", "src/b.rs", "src/deep/c.rs"],
