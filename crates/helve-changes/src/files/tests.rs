@@ -190,6 +190,14 @@ fn a_copy_has_all_that_was_there() {
     assert_eq!(snapshot(&bench.real), before);
 }
 
+struct Ends<'d>(&'d AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, std::sync::atomic::Ordering::Relaxed);
+    }
+}
+
 /// A link is swapped in again and again; what is opened is the file, or nothing.
 #[test]
 fn what_is_beneath_stays_beneath() {
@@ -212,6 +220,8 @@ fn what_is_beneath_stays_beneath() {
                 fs::rename(&aside, &d).unwrap();
             }
         });
+        // Also if this one fails: nobody waits for the other for ever.
+        let _ends = Ends(&done);
         let mut opened = 0;
         for _ in 0..5_000 {
             for file in [
@@ -225,7 +235,6 @@ fn what_is_beneath_stays_beneath() {
                 opened += 1;
             }
         }
-        done.store(true, std::sync::atomic::Ordering::Relaxed);
         assert!(opened > 0);
     });
     assert!(beneath.open(&bench.real.join("state/x")).is_err());
