@@ -31,6 +31,15 @@ pub enum Error {
         /// That place.
         path: PathBuf,
     },
+    /// A place that is not to be seen, or holds one.
+    #[error("`{}` is, or holds, what is not to be seen", shown(path))]
+    Hidden {
+        /// That place.
+        path: PathBuf,
+    },
+    /// Whoever wanted it does not wait any more.
+    #[error("stopped before it was done")]
+    Stopped,
     /// Changes at places that need a permission of their own.
     #[error("protected, allow it by its own name to change it: {}", list(paths))]
     Protected {

@@ -6,8 +6,13 @@
 //! capture reads them.
 //!
 //! Paths are relative to the first root. Symlinks are followed as long as they stay
-//! within the roots; pipes, sockets and devices are never opened.
+//! within the roots; pipes, sockets and devices are never opened. What is hidden is not
+//! there, whichever way leads to it. The stage is made by the first change: whoever only
+//! looks leaves nothing on the disk.
 
+mod beneath;
+mod copy;
+mod looked;
 mod resolve;
 mod stage;
 #[cfg(test)]
@@ -19,16 +24,19 @@ use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
+use std::sync::{Mutex, OnceLock};
 
-use rustix::fs::{self as sys, FileType};
+use rustix::fs as sys;
 use rustix::io::Errno;
 
 use crate::blobs::Blobs;
 use crate::capture::{Index, Layer, Merged, Seen, Staged, finish, walk_merged};
 use crate::error::{At, Error};
 use crate::guard::Allowed;
-use crate::state::{Meta, Time};
+use crate::state::Meta;
 use crate::tree::{Books, Found, Thing, Tree};
+pub use beneath::Beneath;
+pub use looked::{Looked, What};
 use resolve::Last;
 
 /// A folder that may be seen.
@@ -53,42 +61,22 @@ pub enum Access {
 #[derive(Debug)]
 pub struct Files {
     roots: Vec<Open>,
+    /// Where changes are kept, once there are some.
+    stage: PathBuf,
+    making: Mutex<()>,
     /// Where new files are written before they take their place in the stage.
-    aside: Tree,
+    aside: OnceLock<Tree>,
     next: AtomicU64,
+    /// Real paths of what is not to be seen.
+    hidden: Vec<PathBuf>,
 }
 
 #[derive(Debug)]
 struct Open {
     lower: Tree,
-    upper: Tree,
+    /// Changes, once there are some.
+    upper: OnceLock<Tree>,
     access: Access,
-}
-
-/// What a path is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Looked {
-    /// Which kind of thing.
-    pub what: What,
-    /// Bytes, of a file.
-    pub size: u64,
-    /// Permission bits.
-    pub mode: u32,
-    /// When it was last written.
-    pub mtime: Time,
-}
-
-/// A kind of thing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum What {
-    /// A regular file.
-    File,
-    /// A folder.
-    Dir,
-    /// A symlink.
-    Symlink,
-    /// A pipe, a socket, a device.
-    Other,
 }
 
 /// A place beneath a root, free of symlinks.
@@ -99,35 +87,47 @@ struct Place {
 }
 
 impl Files {
-    /// A view of `roots`, whose changes are kept in `stage`.
+    /// A view of `roots`, whose changes are kept in `stage`: a folder that the first
+    /// change makes.
     pub fn new(roots: &[Root], stage: &Path) -> Result<Self, Error> {
-        let stage = std::fs::canonicalize(stage).at("open", stage)?;
-        let mut open = Vec::new();
-        for (at, root) in roots.iter().enumerate() {
+        let open = roots.iter().map(|root| {
             let path = std::fs::canonicalize(&root.path).at("open", &root.path)?;
-            let lower = Tree::open(&path).at("open", &path)?;
-            let upper = stage.join(at.to_string());
-            if !upper.is_dir() {
-                std::fs::create_dir(&upper).at("make the folder", &upper)?;
-                stage::like(
-                    &Tree::open(&upper).at("open", &upper)?,
-                    &lower,
-                    Path::new(""),
-                )?;
-            }
-            open.push(Open {
-                lower,
-                upper: Tree::open(&upper).at("open", &upper)?,
+            Ok(Open {
+                lower: Tree::open(&path).at("open", &path)?,
+                upper: OnceLock::new(),
                 access: root.access,
+            })
+        });
+        Ok(Self {
+            roots: open.collect::<Result<_, Error>>()?,
+            stage: stage.to_owned(),
+            making: Mutex::default(),
+            aside: OnceLock::new(),
+            next: AtomicU64::new(0),
+            hidden: Vec::new(),
+        })
+    }
+
+    /// The same, in which these paths and all beneath them are not to be seen, nor what
+    /// they lead to if they are links.
+    #[must_use]
+    pub fn hiding(mut self, paths: impl IntoIterator<Item = PathBuf>) -> Self {
+        for path in paths {
+            self.hidden.extend(std::fs::canonicalize(&path).ok());
+            // The link itself as well, by where its folder really is.
+            let folder = path.parent().and_then(|p| std::fs::canonicalize(p).ok());
+            self.hidden.push(match (folder, path.file_name()) {
+                (Some(folder), Some(name)) => folder.join(name),
+                _ => path,
             });
         }
-        let aside = stage.join("aside");
-        std::fs::create_dir_all(&aside).at("make the folder", &aside)?;
-        Ok(Self {
-            roots: open,
-            aside: Tree::open(&aside).at("open", &aside)?,
-            next: AtomicU64::new(0),
-        })
+        self.hidden.dedup();
+        self
+    }
+
+    /// Whether anything was changed, or tried to be.
+    pub fn is_staged(&self) -> bool {
+        self.aside.get().is_some()
     }
 
     /// The changes so far, as a changeset. Its new contents stay in the stage.
@@ -139,7 +139,10 @@ impl Files {
             .filter(|r| r.access == Access::Write)
             .collect();
         for root in &writable {
-            let walked = walk_merged(&root.merged(), &Index::default(), &mut candidates);
+            let Some(merged) = root.merged() else {
+                continue;
+            };
+            let walked = walk_merged(&merged, &Index::default(), &mut candidates);
             walked.at("read the stage of", &root.lower.path)?;
         }
         let real: Vec<&Tree> = writable.iter().map(|r| &r.lower).collect();
@@ -183,12 +186,7 @@ impl Files {
             .tree(&seen)
             .stat(&seen.rel)
             .at("look at", path)?;
-        Ok(stat.map(|stat| Looked {
-            what: what(stat.st_mode),
-            size: crate::tree::Stamp::of(&stat).size,
-            mode: stat.st_mode & 0o7777,
-            mtime: crate::tree::Stamp::of(&stat).mtime,
-        }))
+        Ok(stat.as_ref().map(Looked::of))
     }
 
     /// Whether anything is there.
@@ -196,26 +194,33 @@ impl Files {
         Ok(self.look(path)?.is_some())
     }
 
-    /// What is in a folder, sorted by name.
-    pub fn list(&self, path: &Path) -> Result<Vec<(OsString, What)>, Error> {
+    /// What is in a folder, sorted by name; what is hidden is not.
+    pub fn list(&self, path: &Path) -> Result<Vec<(OsString, Looked)>, Error> {
         let place = self.resolve(path, Last::Followed)?;
         let root = &self.roots[place.root];
-        let merged = root.merged();
         let seen = self.seen(&place).at("read", path)?;
-        let folder = seen
-            .and_then(|s| s.folder)
-            .ok_or(Errno::NOTDIR)
-            .at("read", path)?;
-        let mut names = Vec::new();
-        for name in merged.names(&folder).at("read", path)? {
-            let Some(seen) = merged.child(&folder, &name).at("read", path)? else {
-                continue;
-            };
-            if let Some(stat) = root.tree(&seen).stat(&seen.rel).at("read", path)? {
-                names.push((name, what(stat.st_mode)));
+        let seen = seen.ok_or(Errno::NOENT).at("read", path)?;
+        let folder = seen.folder.ok_or(Errno::NOTDIR).at("read", path)?;
+        let around = root.lower.path.join(&place.rel);
+        let mut found = match root.merged() {
+            None => root.lower.entries(&place.rel).at("read", path)?,
+            Some(merged) => {
+                let mut found = Vec::new();
+                for name in merged.names(&folder).at("read", path)? {
+                    let Some(seen) = merged.child(&folder, &name).at("read", path)? else {
+                        continue;
+                    };
+                    let stat = root.tree(&seen).stat(&seen.rel).at("read", path)?;
+                    found.extend(stat.map(|stat| (name, stat)));
+                }
+                found
             }
-        }
-        Ok(names)
+        };
+        found.retain(|(name, _)| !self.is_hidden(&around.join(name)));
+        let looked = found
+            .into_iter()
+            .map(|(name, stat)| (name, Looked::of(&stat)));
+        Ok(looked.collect())
     }
 
     /// Writes a file. One that is there keeps its mode, owner and attributes.
@@ -258,6 +263,7 @@ impl Files {
     /// Removes a file, a symlink, a pipe, or an empty folder.
     pub fn remove(&self, path: &Path) -> Result<(), Error> {
         let place = self.writable(path, Last::Kept)?;
+        self.holds_nothing_hidden(&place, path)?;
         if self.found(&place, path)?.is_dir() && !self.list(path)?.is_empty() {
             return Err(Errno::NOTEMPTY).at("remove", path);
         }
@@ -267,6 +273,7 @@ impl Files {
     /// Removes a folder with all that is in it.
     pub fn remove_dir_all(&self, path: &Path) -> Result<(), Error> {
         let place = self.writable(path, Last::Kept)?;
+        self.holds_nothing_hidden(&place, path)?;
         match self.found(&place, path)?.is_dir() {
             true => self.white_out(&place, path),
             false => Err(Errno::NOTDIR).at("remove", path),
@@ -279,6 +286,7 @@ impl Files {
             self.writable(from, Last::Kept)?,
             self.writable(to, Last::Kept)?,
         );
+        self.holds_nothing_hidden(&old, from)?;
         let moved = self.found(&old, from)?;
         if old == new {
             return Ok(());
@@ -326,7 +334,7 @@ impl Files {
                 crate::meta::set(&file, &to, &Meta::none()).at("change the mode of", path)
             }
             Thing::Dir(_, meta) => {
-                let tree = &self.roots[place.root].upper;
+                let tree = self.roots[place.root].upper();
                 self.copy_up_dirs(&place, &place.rel, path)?;
                 let fd = tree.folder(&place.rel).at("open", path)?;
                 let to = Meta { mode, ..meta };
@@ -338,7 +346,11 @@ impl Files {
     }
 
     fn seen(&self, place: &Place) -> std::io::Result<Option<Seen>> {
-        self.roots[place.root].merged().find(&place.rel)
+        let root = &self.roots[place.root];
+        match root.merged() {
+            Some(merged) => merged.find(&place.rel),
+            None => Seen::in_lower(&root.lower, place.rel.clone()),
+        }
     }
 
     fn found(&self, place: &Place, path: &Path) -> Result<Found, Error> {
@@ -354,7 +366,10 @@ impl Files {
     fn writable(&self, path: &Path, last: Last) -> Result<Place, Error> {
         let place = self.resolve(path, last)?;
         match self.roots[place.root].access {
-            Access::Write if !place.rel.as_os_str().is_empty() => Ok(place),
+            Access::Write if !place.rel.as_os_str().is_empty() => {
+                self.ensure_stage()?;
+                Ok(place)
+            }
             Access::Write => Err(Errno::BUSY).at("change the root", path),
             Access::Read => Err(Error::ReadOnly {
                 path: path.to_owned(),
@@ -364,17 +379,23 @@ impl Files {
 }
 
 impl Open {
-    fn merged(&self) -> Merged<'_> {
-        Merged {
+    /// With its changes; `None` while there are none.
+    fn merged(&self) -> Option<Merged<'_>> {
+        Some(Merged {
             lower: &self.lower,
-            upper: &self.upper,
+            upper: self.upper.get()?,
             books: Books::User,
-        }
+        })
+    }
+
+    fn upper(&self) -> &Tree {
+        let upper = self.upper.get();
+        upper.expect("`writable` makes the stage before anything is changed")
     }
 
     fn tree(&self, seen: &Seen) -> &Tree {
         match seen.layer {
-            Layer::Upper => &self.upper,
+            Layer::Upper => self.upper(),
             Layer::Lower => &self.lower,
         }
     }
@@ -384,14 +405,5 @@ fn special(path: &Path) -> Error {
     Error::Special {
         path: path.to_owned(),
         kind: "pipe, socket or device",
-    }
-}
-
-fn what(mode: u32) -> What {
-    match FileType::from_raw_mode(mode) {
-        FileType::RegularFile => What::File,
-        FileType::Directory => What::Dir,
-        FileType::Symlink => What::Symlink,
-        _ => What::Other,
     }
 }

@@ -30,7 +30,7 @@ pub use capture::{Copied, Overlay, Staged, capture_copy, capture_overlay, copy_t
 pub use changeset::{Change, Changeset, Kind, Totals};
 pub use commit::{Ended, Journal, Outcome, Probe};
 pub use error::{Conflict, Error, ImageFault, Why};
-pub use files::{Access, Files, Looked, Root, What};
+pub use files::{Access, Beneath, Files, Looked, Root, What};
 pub use guard::Allowed;
 pub use raw::Raw;
 pub use state::{FileState, Meta, State, Symlink, Time, Xattr};

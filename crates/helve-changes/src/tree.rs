@@ -142,6 +142,40 @@ impl Tree {
         names(&self.folder(rel)?)
     }
 
+    /// What is in a folder beneath, sorted by name.
+    pub(crate) fn entries(&self, rel: &Path) -> io::Result<Vec<(OsString, Stat)>> {
+        let folder = self.folder(rel)?;
+        let mut found = Vec::new();
+        for name in names(&folder)? {
+            match fs::statat(&folder, name.as_os_str(), AtFlags::SYMLINK_NOFOLLOW) {
+                Err(Errno::NOENT) => {}
+                stat => found.push((name, stat?)),
+            }
+        }
+        Ok(found)
+    }
+
+    /// A regular file beneath, and nothing else: no link on the way, no pipe, no device.
+    pub(crate) fn file(&self, rel: &Path) -> io::Result<File> {
+        // A pipe that took the file's place does not hold us up.
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let how = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+        let fd = loop {
+            match fs::openat2(self.fd(), rel, flags, Mode::empty(), how) {
+                Err(Errno::AGAIN) => {}
+                Err(Errno::NOSYS | Errno::PERM) => {
+                    let (parent, name) = self.parent(rel)?;
+                    break fs::openat(&parent, name, flags, Mode::empty())?;
+                }
+                fd => break fd?,
+            }
+        };
+        match FileType::from_raw_mode(fs::fstat(&fd)?.st_mode) {
+            FileType::RegularFile => Ok(File::from(fd)),
+            _ => Err(Errno::INVAL.into()),
+        }
+    }
+
     /// Calls with every path beneath `rel`, parents first, `rel` itself not.
     pub(crate) fn walk(
         &self,

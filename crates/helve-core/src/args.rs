@@ -7,6 +7,9 @@
 //! refused and says so, because guessing its end is how loops begin. An argument that
 //! the schema does not know is refused, too, unless the schema says that it is open:
 //! dropping it would do something else than was asked.
+//!
+//! A property may say by which other names callers know it (`x-aliases`): an argument of
+//! that name is taken for it, and that is told as a repair.
 
 use serde_json::{Map, Value};
 
@@ -209,7 +212,31 @@ fn properties(schema: &Value) -> impl Iterator<Item = (&str, &Value)> {
         .map(|(name, schema)| (name.as_str(), schema))
 }
 
+/// Gives arguments the names that the schema has for them. Where both names came, neither
+/// is guessed at: the other one stays, and is refused as unknown.
+fn rename(args: &mut Map<String, Value>, schema: &Value, at: &str, coerced: &mut Vec<Coerced>) {
+    let known = |name: &str| properties(schema).any(|(known, _)| known == name);
+    for (name, property) in properties(schema) {
+        let aliases = property.get("x-aliases").and_then(Value::as_array);
+        let aliases = aliases.into_iter().flatten().filter_map(Value::as_str);
+        let mut given = aliases.filter(|alias| args.contains_key(*alias) && !known(alias));
+        let (Some(alias), None) = (given.next(), given.next()) else {
+            continue;
+        };
+        if !args.contains_key(name)
+            && let Some(value) = args.shift_remove(alias)
+        {
+            args.insert(name.to_owned(), value);
+            coerced.push(Coerced {
+                argument: format!("{at}/{}", escape(name)),
+                repair: "given under another name",
+            });
+        }
+    }
+}
+
 fn repair(args: &mut Map<String, Value>, schema: &Value, at: &str, coerced: &mut Vec<Coerced>) {
+    rename(args, schema, at, coerced);
     let required = schema.get("required").and_then(Value::as_array);
     let required = |name: &str| required.is_some_and(|r| r.iter().any(|n| n == name));
     for (name, property) in properties(schema) {

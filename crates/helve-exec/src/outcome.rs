@@ -57,13 +57,9 @@ pub(crate) fn reply(def: &ToolDef, finished: &Finished) -> Result<Reply, ToolErr
     };
     let files = [&finished.stdout, &finished.stderr];
     Ok(Reply {
-        data,
-        writes: Vec::new(),
         artifacts: files.iter().filter_map(|o| o.artifact()).collect(),
         exit_code: Some(code),
-        changes: None,
-        notes: Vec::new(),
-        wire: None,
+        ..Reply::new(data)
     })
 }
 

@@ -27,6 +27,18 @@ pub struct Reply {
     pub notes: Vec<String>,
     /// The answer of a server elsewhere, word for word.
     pub wire: Option<Arc<Wire>>,
+    /// What is shown beside the result, as content of the Model Context Protocol.
+    pub content: Vec<Value>,
+}
+
+/// A result with something to be shown beside it: a picture, a sound.
+#[derive(Debug, Clone)]
+pub struct Illustrated<T> {
+    /// The result.
+    pub data: T,
+    /// What is shown, as content of the Model Context Protocol. It is for whoever called,
+    /// and never kept.
+    pub content: Vec<Value>,
 }
 
 /// What a run would change, with where its new contents are.
@@ -118,6 +130,9 @@ pub struct Meta {
     /// The answer of a server elsewhere, word for word. It is for whoever called, and never
     /// kept.
     pub wire: Option<Arc<Wire>>,
+    /// What is shown beside the result, as content of the Model Context Protocol. It is
+    /// for whoever called, and never kept.
+    pub content: Vec<Value>,
 }
 
 /// How much a run changed.

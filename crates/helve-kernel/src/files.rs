@@ -2,17 +2,24 @@
 //! over them.
 //!
 //! Nothing that is written here touches a real file before the run has ended well and
-//! its changes are committed. A tool that fails has changed nothing.
+//! its changes are committed. A tool that fails has changed nothing. The hub's own state
+//! is not there, whichever way leads to it.
+
+mod desk;
+#[cfg(test)]
+mod tests;
 
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use helve_changes::{Allowed, Error, Files as View, Looked, Root, Staged, What};
+use helve_changes::{Allowed, Files as View, Looked, Root, Staged};
 
 use crate::keeper::{Keeper, refusal};
 use crate::{RunId, ToolError};
+pub use desk::Desk;
 
 /// The files that a run may see and change. A clone is the same view.
 #[derive(Clone, Default)]
@@ -61,27 +68,27 @@ impl Files {
 
     /// The bytes of a file.
     pub async fn read(&self, path: impl AsRef<Path>) -> Result<Vec<u8>, ToolError> {
-        self.with(path, View::read).await
+        self.work(path, |desk| desk.read(desk.path())).await
     }
 
     /// The text of a file; one that is not UTF-8 is an error.
     pub async fn read_to_string(&self, path: impl AsRef<Path>) -> Result<String, ToolError> {
-        self.with(path, View::read_to_string).await
+        let read = self.work(path, |desk| {
+            let text = String::from_utf8(desk.read(desk.path())?);
+            let shown = desk.shown(desk.path());
+            text.map_err(|_| ToolError::validation(format!("`{shown}` is no UTF-8 text")))
+        });
+        read.await
     }
 
     /// What a path is, if it is there.
     pub async fn look(&self, path: impl AsRef<Path>) -> Result<Option<Looked>, ToolError> {
-        self.with(path, View::look).await
+        self.work(path, |desk| desk.look(desk.path())).await
     }
 
     /// What is in a folder, by name.
-    pub async fn list(&self, path: impl AsRef<Path>) -> Result<Vec<(OsString, What)>, ToolError> {
-        let folder = self.0.as_ref().map(|opened| opened.start.join(&path));
-        let mut names = self.with(path, View::list).await?;
-        if let (Some(opened), Some(folder)) = (&self.0, folder) {
-            names.retain(|(name, _)| !opened.is_state(&folder.join(name)));
-        }
-        Ok(names)
+    pub async fn list(&self, path: impl AsRef<Path>) -> Result<Vec<(OsString, Looked)>, ToolError> {
+        self.work(path, |desk| desk.list(desk.path())).await
     }
 
     /// Makes a file, or gives it another content.
@@ -91,7 +98,7 @@ impl Files {
         bytes: impl Into<Vec<u8>>,
     ) -> Result<(), ToolError> {
         let bytes = bytes.into();
-        self.with(path, move |view, path| view.write(path, &bytes))
+        self.work(path, move |desk| desk.write(desk.path(), &bytes))
             .await
     }
 
@@ -102,23 +109,25 @@ impl Files {
         bytes: impl Into<Vec<u8>>,
     ) -> Result<(), ToolError> {
         let bytes = bytes.into();
-        self.with(path, move |view, path| view.append(path, &bytes))
+        self.work(path, move |desk| desk.append(desk.path(), &bytes))
             .await
     }
 
     /// Makes a folder, and those above it.
     pub async fn create_dir_all(&self, path: impl AsRef<Path>) -> Result<(), ToolError> {
-        self.with(path, View::create_dir_all).await
+        self.work(path, |desk| desk.create_dir_all(desk.path()))
+            .await
     }
 
     /// Removes a file, a link or an empty folder.
     pub async fn remove(&self, path: impl AsRef<Path>) -> Result<(), ToolError> {
-        self.with(path, View::remove).await
+        self.work(path, |desk| desk.remove(desk.path())).await
     }
 
     /// Removes a folder with all that is in it.
     pub async fn remove_dir_all(&self, path: impl AsRef<Path>) -> Result<(), ToolError> {
-        self.with(path, View::remove_dir_all).await
+        self.work(path, |desk| desk.remove_dir_all(desk.path()))
+            .await
     }
 
     /// Puts a file or a folder elsewhere.
@@ -127,11 +136,8 @@ impl Files {
         from: impl AsRef<Path>,
         to: impl AsRef<Path>,
     ) -> Result<(), ToolError> {
-        let to = match &self.0 {
-            Some(opened) => opened.start.join(to),
-            None => to.as_ref().to_owned(),
-        };
-        self.with(from, move |view, from| view.rename(from, &to))
+        let to = to.as_ref().to_owned();
+        self.work(from, move |desk| desk.rename(desk.path(), &to))
             .await
     }
 
@@ -142,58 +148,63 @@ impl Files {
         path: impl AsRef<Path>,
     ) -> Result<(), ToolError> {
         let target = target.as_ref().to_owned();
-        self.with(path, move |view, path| view.symlink(&target, path))
+        self.work(path, move |desk| desk.symlink(&target, desk.path()))
             .await
     }
 
     /// Sets the permission bits.
     pub async fn set_mode(&self, path: impl AsRef<Path>, mode: u32) -> Result<(), ToolError> {
-        self.with(path, move |view, path| view.set_mode(path, mode))
+        self.work(path, move |desk| desk.set_mode(desk.path(), mode))
             .await
     }
 
-    async fn with<T: Send + 'static>(
+    /// Does a whole piece of work on files beside the runtime. `path` is where it begins;
+    /// whoever does it asks [`Desk::is_stopped`] now and then, because a run whose time is
+    /// over does not wait for it.
+    pub async fn work<T: Send + 'static>(
         &self,
         path: impl AsRef<Path>,
-        work: impl FnOnce(&View, &Path) -> Result<T, Error> + Send + 'static,
+        work: impl FnOnce(&Desk<'_>) -> Result<T, ToolError> + Send + 'static,
     ) -> Result<T, ToolError> {
         let Some(opened) = self.0.clone() else {
             return Err(ToolError::dependency("this run has no files")
                 .with_hint("the hub must keep changes, and the tool must have `allowed_paths`"));
         };
         let path = opened.start.join(path);
-        opened.may_see(&path)?;
+        let going = Going(Arc::default());
+        let stopped = going.0.clone();
         let keeper = opened.keeper.clone();
         let done = keeper.blocking(move |_| {
             let _turn = opened.turn.lock().unwrap_or_else(PoisonError::into_inner);
-            work(opened.view()?, &path)
+            Ok(opened.view().and_then(|view| {
+                opened.may_see(&path)?;
+                work(&Desk::new(view, &opened, &path, &stopped))
+            }))
         });
-        done.await.map_err(|e| refusal(&e))
+        done.await.map_err(|e| refusal(&e))?
     }
 
     /// What was changed, once the run has ended well.
     pub(crate) async fn finish(&self) -> Result<Option<Arc<Staged>>, ToolError> {
-        let Some(opened) = self.0.clone().filter(|o| o.view.get().is_some()) else {
+        let is_staged = |o: &Arc<Opened>| o.view.get().is_some_and(View::is_staged);
+        let Some(opened) = self.0.clone().filter(is_staged) else {
             return Ok(None);
         };
         let keeper = opened.keeper.clone();
         let done = keeper.blocking(move |keeper| {
             let _turn = opened.turn.lock().unwrap_or_else(PoisonError::into_inner);
-            opened.view()?.finish(&opened.allowed, keeper.blobs())
+            let view = opened.view.get();
+            view.map(|view| view.finish(&opened.allowed, keeper.blobs()))
+                .transpose()
         });
         let staged = done.await.map_err(|e| refusal(&e))?;
-        Ok(Some(Arc::new(staged)))
+        Ok(staged.map(Arc::new))
     }
 }
 
 impl Opened {
     /// A folder may have to be opened for one file in it; the others are not to be seen.
     fn may_see(&self, path: &Path) -> Result<(), ToolError> {
-        if self.is_state(path) {
-            let path = path.display();
-            let why = format!("`{path}` is the hub's own state, which is not for tools");
-            return Err(ToolError::permission(why));
-        }
         if self.seen.iter().any(|seen| path.starts_with(seen)) {
             return Ok(());
         }
@@ -205,29 +216,24 @@ impl Opened {
         )))
     }
 
-    /// Whether it is the hub's own state, or in it.
-    fn is_state(&self, path: &Path) -> bool {
-        path.starts_with(self.start.join(crate::kernel::STATE))
-    }
-
     /// The view, opened at the first use: most runs need none.
-    fn view(&self) -> Result<&View, Error> {
+    fn view(&self) -> Result<&View, ToolError> {
         if let Some(view) = self.view.get() {
             return Ok(view);
         }
-        let stage = self.stage()?;
-        let view = View::new(&self.roots, &stage)?;
+        let stage = self.keeper.stage_of(&self.run);
+        let view = View::new(&self.roots, &stage).map_err(|e| refusal(&e))?;
+        let view = view.hiding([self.start.join(crate::kernel::STATE)]);
         Ok(self.view.get_or_init(|| view))
     }
+}
 
-    fn stage(&self) -> Result<PathBuf, Error> {
-        let stage = self.keeper.stage_of(&self.run);
-        std::fs::create_dir_all(&stage).map_err(|source| Error::Io {
-            what: "make the folder",
-            path: stage.clone(),
-            source,
-        })?;
-        Ok(stage)
+/// Whoever waits for the work. Without them it ends.
+struct Going(Arc<AtomicBool>);
+
+impl Drop for Going {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 

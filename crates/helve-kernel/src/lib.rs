@@ -158,7 +158,7 @@ pub(crate) mod tool;
 mod toolset;
 mod wire;
 
-pub use answer::{Answer, Artifact, Captured, Meta, Reply, Summary, error_value};
+pub use answer::{Answer, Artifact, Captured, Illustrated, Meta, Reply, Summary, error_value};
 pub use approval::{Approval, ApprovalState, Decision, Notice, Verdict};
 pub use call::{Call, Wait};
 pub use caller::Caller;
@@ -169,7 +169,7 @@ pub use clock::{At, Clock, SystemClock};
 pub use ctx::{Ctx, CtxBuilder};
 pub use error::{ErrorKind, ToolError};
 pub use executor::{Executor, Permit};
-pub use files::Files;
+pub use files::{Desk, Files};
 pub use filter::{Filter, Next, Passing};
 pub use helve_changes;
 pub use helve_core;

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::schema;
-use crate::{Reply, ToolError};
+use crate::{Illustrated, Reply, ToolError};
 
 /// A name that the macro has found canonical.
 pub fn name(name: &'static str) -> ToolName {
@@ -110,6 +110,17 @@ impl Answerable for Reply {
     }
 }
 
+/// A result that is shown with something beside it.
+impl<T: Serialize> Answerable for Illustrated<T> {
+    fn reply(self) -> Result<Reply, ToolError> {
+        let reply = self.data.reply()?;
+        Ok(Reply {
+            content: self.content,
+            ..reply
+        })
+    }
+}
+
 /// How a tool can fail.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the error of a tool",
@@ -141,6 +152,12 @@ pub trait Described {
 
 #[diagnostic::do_not_recommend]
 impl<T: JsonSchema> Described for T {
+    fn schema() -> Value {
+        schema::output_schema::<T>()
+    }
+}
+
+impl<T: JsonSchema> Described for Illustrated<T> {
     fn schema() -> Value {
         schema::output_schema::<T>()
     }

@@ -6,8 +6,11 @@
 //! and undone after.
 
 pub mod agent;
+pub mod code;
+pub mod file;
 pub mod format;
 pub mod human;
+mod lines;
 pub mod network;
 mod owned;
 pub mod profile;
@@ -15,6 +18,7 @@ pub mod shell;
 pub mod skills;
 pub mod system;
 pub mod todo;
+mod walk;
 
 #[cfg(test)]
 mod testing;
@@ -27,6 +31,8 @@ use helve_kernel::{ToolDef, ToolError, Toolset, ToolsetError};
 pub fn toolsets() -> Result<Vec<Toolset>, ToolsetError> {
     Ok(vec![
         agent::toolset()?,
+        file::toolset()?,
+        code::toolset()?,
         format::toolset()?,
         human::toolset()?,
         network::toolset()?,

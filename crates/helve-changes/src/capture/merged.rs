@@ -56,6 +56,29 @@ pub(crate) struct Folder {
 /// one's, where it may not give them away.
 pub(crate) const BORROWED: &str = "user.helve.borrowed";
 
+impl Seen {
+    /// What is at a path of the lower layer, where that is all there is.
+    pub(crate) fn in_lower(lower: &Tree, rel: PathBuf) -> io::Result<Option<Self>> {
+        let Some(found) = lower.stat(&rel)? else {
+            return Ok(None);
+        };
+        let is_dir =
+            rustix::fs::FileType::from_raw_mode(found.st_mode) == rustix::fs::FileType::Directory;
+        let folder = is_dir.then(|| Folder {
+            upper: None,
+            lower: Some(rel.clone()),
+        });
+        Ok(Some(Self {
+            layer: Layer::Lower,
+            rel,
+            folder,
+            content: None,
+            meta: None,
+            from: None,
+        }))
+    }
+}
+
 impl<'t> Merged<'t> {
     /// The root.
     pub(crate) fn root() -> Folder {
@@ -77,23 +100,7 @@ impl<'t> Merged<'t> {
         let Some(rel) = below else {
             return Ok(None);
         };
-        let Some(found) = self.lower.stat(&rel)? else {
-            return Ok(None);
-        };
-        let is_dir =
-            rustix::fs::FileType::from_raw_mode(found.st_mode) == rustix::fs::FileType::Directory;
-        let folder = is_dir.then(|| Folder {
-            upper: None,
-            lower: Some(rel.clone()),
-        });
-        Ok(Some(Seen {
-            layer: Layer::Lower,
-            rel,
-            folder,
-            content: None,
-            meta: None,
-            from: None,
-        }))
+        Seen::in_lower(self.lower, rel)
     }
 
     fn in_upper(

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
+use rustix::fs::{self as sys, AtFlags, FileType};
 use rustix::io::Errno;
 
 use super::{Files, Place};
@@ -27,8 +28,73 @@ enum Part {
 
 impl Files {
     /// The place of a path. `..` and symlinks are followed in the view, not in the
-    /// real folders, and never out of the roots.
+    /// real folders, and never out of the roots, nor to what is hidden.
     pub(super) fn resolve(&self, path: &Path, last: Last) -> Result<Place, Error> {
+        let place = match self.direct(path, last) {
+            Some(place) => place,
+            None => self.follow(path, last)?,
+        };
+        match self.is_hidden(&self.real(&place)) {
+            false => Ok(place),
+            true => Err(Error::Hidden {
+                path: path.to_owned(),
+            }),
+        }
+    }
+
+    /// Where a place really is.
+    pub(super) fn real(&self, place: &Place) -> PathBuf {
+        self.roots[place.root].lower.path.join(&place.rel)
+    }
+
+    /// Whether a real path, free of links, is not to be seen.
+    pub(super) fn is_hidden(&self, real: &Path) -> bool {
+        self.hidden.iter().any(|hidden| real.starts_with(hidden))
+    }
+
+    /// What would take a hidden thing along must not be moved, copied or removed.
+    pub(super) fn holds_nothing_hidden(&self, place: &Place, path: &Path) -> Result<(), Error> {
+        let real = self.real(place);
+        match self.hidden.iter().any(|hidden| hidden.starts_with(&real)) {
+            false => Ok(()),
+            true => Err(Error::Hidden {
+                path: path.to_owned(),
+            }),
+        }
+    }
+
+    /// The place of a path that is one already: nothing is staged, no link and no `..` is
+    /// on the way. Most are, and two calls tell.
+    fn direct(&self, path: &Path, last: Last) -> Option<Place> {
+        if path.as_os_str().as_encoded_bytes().contains(&0) {
+            return None;
+        }
+        let (mut place, parts) = match path.is_absolute() {
+            true => self.enter(path)?,
+            false => (self.start()?, split(path)),
+        };
+        let root = &self.roots[place.root];
+        if root.upper.get().is_some() {
+            return None;
+        }
+        for part in parts {
+            match part {
+                Part::Name(name) => place.rel.push(name),
+                Part::Up => return None,
+            }
+        }
+        let (parent, name) = root.lower.parent(&place.rel).ok()?;
+        match sys::statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => {
+                let link = FileType::from_raw_mode(stat.st_mode) == FileType::Symlink;
+                (!link || last == Last::Kept).then_some(place)
+            }
+            Err(Errno::NOENT) => Some(place),
+            Err(_) => None,
+        }
+    }
+
+    fn follow(&self, path: &Path, last: Last) -> Result<Place, Error> {
         let outside = || Error::Outside {
             paths: vec![path.to_owned()],
         };

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, Seek};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
+use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use rustix::fs::{self as sys, AtFlags, FileType, Gid, Mode, OFlags, Uid, XattrFlags};
@@ -21,6 +22,34 @@ const OPAQUE: &str = "user.overlay.opaque";
 const REDIRECT: &str = "user.overlay.redirect";
 
 impl Files {
+    /// Makes the stage, once.
+    pub(super) fn ensure_stage(&self) -> Result<(), Error> {
+        let _turn = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.is_staged() {
+            return Ok(());
+        }
+        let stage = &self.stage;
+        std::fs::create_dir_all(stage).at("make the folder", stage)?;
+        let stage = std::fs::canonicalize(stage).at("open", stage)?;
+        for (at, root) in self.roots.iter().enumerate() {
+            let path = stage.join(at.to_string());
+            let is_new = !path.is_dir();
+            if is_new {
+                std::fs::create_dir(&path).at("make the folder", &path)?;
+            }
+            let upper = Tree::open(&path).at("open", &path)?;
+            if is_new {
+                like(&upper, &root.lower, Path::new(""))?;
+            }
+            root.upper.get_or_init(|| upper);
+        }
+        let aside = stage.join("aside");
+        std::fs::create_dir_all(&aside).at("make the folder", &aside)?;
+        let aside = Tree::open(&aside).at("open", &aside)?;
+        self.aside.get_or_init(|| aside);
+        Ok(())
+    }
+
     /// The folder of a place in the stage, made like the real one if it is not there.
     pub(super) fn upper_parent(
         &self,
@@ -30,10 +59,8 @@ impl Files {
         let parent = place.rel.parent().unwrap_or(Path::new(""));
         self.copy_up_dirs(place, parent, path)?;
         let name = place.rel.file_name().unwrap_or(OsStr::new(".")).to_owned();
-        let fd = self.roots[place.root]
-            .upper
-            .folder(parent)
-            .at("open", path)?;
+        let upper = self.roots[place.root].upper();
+        let fd = upper.folder(parent).at("open", path)?;
         Ok((fd, name))
     }
 
@@ -54,9 +81,10 @@ impl Files {
             if seen.layer == Layer::Upper {
                 continue;
             }
-            let (parent, name) = root.upper.parent(&at.rel).at("open", path)?;
+            let upper = root.upper();
+            let (parent, name) = upper.parent(&at.rel).at("open", path)?;
             sys::mkdirat(&parent, name, Mode::RWXU).at("stage", path)?;
-            let made = Tree::open(&root.upper.path.join(&at.rel)).at("stage", path)?;
+            let made = Tree::open(&upper.path.join(&at.rel)).at("stage", path)?;
             like(&made, &root.lower, &seen.rel)?;
         }
         Ok(())
@@ -93,13 +121,18 @@ impl Files {
             Some(Thing::File(_, own)) => meta::set(&file, &own, &Meta::none()).at("stage", path)?,
             _ => {
                 sys::fchmod(&file, Mode::from_raw_mode(0o644)).at("stage", path)?;
-                adopt(&parent, self.aside.fd(), &aside).at("stage", path)?;
+                adopt(&parent, self.aside_folder().fd(), &aside).at("stage", path)?;
             }
         }
         let (from, to) = (aside.as_os_str(), name.as_os_str());
-        sys::renameat(self.aside.fd(), from, &parent, to).at("stage", path)?;
+        sys::renameat(self.aside_folder().fd(), from, &parent, to).at("stage", path)?;
         file.seek(io::SeekFrom::End(0)).at("stage", path)?;
         Ok(file)
+    }
+
+    fn aside_folder(&self) -> &Tree {
+        let aside = self.aside.get();
+        aside.expect("`writable` makes the stage before anything is changed")
     }
 
     /// A new file that nobody sees yet.
@@ -107,7 +140,7 @@ impl Files {
         loop {
             let next = self.next.fetch_add(1, Ordering::Relaxed);
             let name = OsString::from(format!("{}-{next}", std::process::id()));
-            match create(self.aside.fd(), &name) {
+            match create(self.aside_folder().fd(), &name) {
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
                 file => return Ok((name, file?)),
             }
@@ -122,10 +155,8 @@ impl Files {
         sys::chmodat(&parent, name.as_os_str(), mode, AtFlags::empty()).at("stage", path)?;
         adopt(&parent, parent.as_fd(), &name).at("stage", path)?;
         if hidden {
-            let fd = self.roots[place.root]
-                .upper
-                .folder(&place.rel)
-                .at("stage", path)?;
+            let upper = self.roots[place.root].upper();
+            let fd = upper.folder(&place.rel).at("stage", path)?;
             sys::fsetxattr(&fd, OPAQUE, b"y", XattrFlags::empty()).at("stage", path)?;
         }
         Ok(())
@@ -189,7 +220,7 @@ impl Files {
         let folder = self.seen(old).at("rename", path)?.and_then(|s| s.folder);
         let lower = folder.and_then(|f| f.lower);
         let root = &self.roots[old.root];
-        let fd = root.upper.folder(&old.rel).at("rename", path)?;
+        let fd = root.upper().folder(&old.rel).at("rename", path)?;
         let set = |name, value: &[u8]| sys::fsetxattr(&fd, name, value, XattrFlags::empty());
         match lower {
             Some(lower) => {

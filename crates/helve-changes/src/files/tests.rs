@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::sync::atomic::AtomicBool;
 
 use super::*;
 use crate::testing::*;
@@ -26,7 +27,8 @@ fn what_was_written_is_read_back_and_nothing_is_touched() {
     assert_eq!(files.read_to_string(at("a")).unwrap(), "mine too");
     assert_eq!(files.read_to_string(at("e/x")).unwrap(), "x");
     assert!(!files.exists(at("d/x")).unwrap());
-    let names: Vec<_> = files.list(at("e")).unwrap();
+    let names = files.list(at("e")).unwrap().into_iter();
+    let names: Vec<_> = names.map(|(name, looked)| (name, looked.what)).collect();
     assert_eq!(names, [("x".into(), What::File), ("y".into(), What::File)]);
     assert_eq!(snapshot(&bench.real), before);
 }
@@ -125,4 +127,117 @@ fn what_may_only_be_read_is_not_written() {
         files.write(&path, b"y"),
         Err(Error::ReadOnly { .. })
     ));
+}
+
+#[test]
+fn whoever_only_looks_needs_no_stage() {
+    let bench = Bench::new();
+    bench.put("d/x", "x");
+    symlink("d", bench.real.join("link")).unwrap();
+    let stage = bench.at("stage/never");
+    let root = |access| Root {
+        path: bench.real.clone(),
+        access,
+    };
+    let files = Files::new(&[root(Access::Write)], &stage).unwrap();
+    assert_eq!(files.read(at("d/x")).unwrap(), b"x");
+    assert_eq!(files.read(at("link/x")).unwrap(), b"x");
+    assert_eq!(files.list(at("link")).unwrap().len(), 1);
+    assert!(files.look(at("d/none")).unwrap().is_none());
+    assert!(!files.is_staged() && !stage.exists());
+    files.write(at("link/y"), b"y").unwrap();
+    assert_eq!(files.read(at("d/x")).unwrap(), b"x");
+    assert_eq!(files.list(at("link")).unwrap().len(), 2);
+    assert!(files.is_staged() && stage.exists());
+}
+
+#[test]
+fn a_copy_has_all_that_was_there() {
+    let bench = Bench::new();
+    bench.put("d/e/x", "x");
+    bench.put("d/run", "#!");
+    fs::create_dir(bench.real.join("d/empty")).unwrap();
+    symlink("e/x", bench.real.join("d/link")).unwrap();
+    let mode = |path: &str, mode| {
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
+        fs::set_permissions(bench.real.join(path), mode).unwrap();
+    };
+    mode("d/run", 0o4755);
+    mode("d/e", 0o555);
+    let before = snapshot(&bench.real);
+    let files = bench.files();
+    let going = AtomicBool::new(false);
+    files.copy(at("d"), at("f"), &going).unwrap();
+    assert_eq!(files.read(at("f/e/x")).unwrap(), b"x");
+    assert_eq!(files.read(at("f/link")).unwrap(), b"x");
+    assert_eq!(
+        files.look(at("f/link")).unwrap().unwrap().what,
+        What::Symlink
+    );
+    assert_eq!(files.look(at("f/run")).unwrap().unwrap().mode, 0o755);
+    assert_eq!(files.look(at("f/e")).unwrap().unwrap().mode, 0o555);
+    assert_eq!(files.list(at("f/empty")).unwrap(), []);
+    assert!(files.copy(at("d"), at("f"), &going).is_err(), "it is there");
+    assert!(
+        files.copy(at("d"), at("d/e/d"), &going).is_err(),
+        "into itself"
+    );
+    let stopped = AtomicBool::new(true);
+    assert!(matches!(
+        files.copy(at("d"), at("g"), &stopped),
+        Err(Error::Stopped)
+    ));
+    assert_eq!(snapshot(&bench.real), before);
+}
+
+struct Ends<'d>(&'d AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, std::sync::atomic::Ordering::Relaxed);
+    }
+}
+
+/// A link is swapped in again and again; what is opened is the file, or nothing.
+#[test]
+fn what_is_beneath_stays_beneath() {
+    let bench = Bench::new();
+    fs::create_dir(bench.at("out")).unwrap();
+    fs::write(bench.at("out/x"), "secret").unwrap();
+    bench.put("d/x", "mine");
+    bench.put("state/x", "hidden");
+    let files = bench.files().hiding([bench.real.join("state")]);
+    let (real, beneath) = files.beneath(at("d")).unwrap();
+    assert_eq!(real, bench.real.join("d"));
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                let (d, aside) = (bench.real.join("d"), bench.real.join("aside"));
+                fs::rename(&d, &aside).unwrap();
+                symlink(bench.at("out"), &d).unwrap();
+                fs::remove_file(&d).unwrap();
+                fs::rename(&aside, &d).unwrap();
+            }
+        });
+        // Also if this one fails: nobody waits for the other for ever.
+        let _ends = Ends(&done);
+        let mut opened = 0;
+        for _ in 0..5_000 {
+            for file in [
+                beneath.open(&real.join("x")).ok(),
+                files.open(at("d/x")).ok(),
+            ] {
+                let Some(mut file) = file else { continue };
+                let mut text = String::new();
+                file.read_to_string(&mut text).unwrap();
+                assert_eq!(text, "mine");
+                opened += 1;
+            }
+        }
+        assert!(opened > 0);
+    });
+    assert!(beneath.open(&bench.real.join("state/x")).is_err());
+    assert!(beneath.open(&bench.at("out/x")).is_err());
+    assert!(beneath.open(&bench.real).is_err(), "a folder is no file");
 }

@@ -10,7 +10,7 @@ fn schema() -> Value {
     json!({
         "type": "object",
         "properties": {
-            "path": {"type": "string"},
+            "path": {"type": "string", "x-aliases": ["file", "src", "ratio"]},
             "limit": {"type": "integer", "minimum": 1, "default": 10},
             "ratio": {"type": "number"},
             "deep": {"type": "object", "properties": {"on": {"type": "boolean", "default": false}, "n": {"type": "integer"}}},
@@ -275,4 +275,24 @@ fn arguments_read_out_of_a_text_are_told() {
         &json!({"path": "a", "limit": 1}),
         &[],
     );
+}
+
+#[test]
+fn an_argument_may_have_another_name() {
+    let full = json!({"path": "a", "limit": 10});
+    check(&json!({"file": "a"}), &full, &["/path"]);
+    check(&json!({"src": "a"}), &full, &["/path"]);
+    let told = run(&json!({"src": "a"})).unwrap().coerced[0].repair;
+    assert_eq!(told, "given under another name");
+    // A name of the schema's own is never taken for another.
+    let ratio = json!({"path": "a", "ratio": 1.5, "limit": 10});
+    check(&json!({"path": "a", "ratio": 1.5}), &ratio, &[]);
+    assert!(refused(&json!({"ratio": 1.5})).contains("path"));
+    // Which of two is meant is not guessed.
+    for both in [
+        json!({"path": "a", "src": "b"}),
+        json!({"file": "a", "src": "b"}),
+    ] {
+        assert!(refused(&both).contains("src"), "{both}");
+    }
 }

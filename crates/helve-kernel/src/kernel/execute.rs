@@ -510,6 +510,10 @@ impl Execution {
             }
             // Where it changed nothing, there may be a stage nevertheless.
             Fate::Nothing if self.ready.entry.def.allowed_paths.is_empty() => {}
+            // A function that only looks has none.
+            Fate::Nothing
+                if matches!(self.ready.entry.behind, Behind::Handler(..))
+                    && self.ready.entry.def.risk == Some(Risk::Read) => {}
             _ => keeper.drop_stage(&self.ready.run).await,
         }
     }
@@ -542,6 +546,7 @@ impl Execution {
         answer.meta.artifacts = reply.artifacts;
         answer.meta.notes = reply.notes;
         answer.meta.wire = reply.wire;
+        answer.meta.content = reply.content;
         answer.writes = reply.writes;
         if let Start::Approved(id, _) = &self.start {
             answer.meta.approval = Some(id.clone());

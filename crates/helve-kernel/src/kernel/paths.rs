@@ -32,6 +32,25 @@ pub(super) enum Folders {
     WithoutState,
 }
 
+/// What about a link at the very end of a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Last {
+    /// What it leads to is meant.
+    Followed,
+    /// The link itself is meant: `"x-link": "kept"`.
+    Kept,
+}
+
+impl Last {
+    fn of(schema: &Value, pointer: &str) -> Self {
+        let property = schema["properties"].pointer(pointer);
+        match property.and_then(|p| p.get("x-link")) {
+            Some(kept) if kept == "kept" => Self::Kept,
+            _ => Self::Followed,
+        }
+    }
+}
+
 /// The arguments with every path resolved, or why one is refused.
 pub(super) fn resolve(
     root: &Path,
@@ -41,10 +60,11 @@ pub(super) fn resolve(
 ) -> Result<Map<String, Value>, ToolError> {
     let mut out = Value::Object(args.clone());
     for found in marked(&def.input_schema, args, Mark::Path) {
+        let last = Last::of(&def.input_schema, &found.pointer);
         if let Some(place) = out.pointer_mut(&found.pointer) {
             each_text(place, &mut |asked| {
                 let refuse = |kind, why: &str| refused(&found.pointer, asked, kind, why);
-                let path = resolve_one(root, def, asked, folders)
+                let path = resolve_one(root, def, asked, folders, last)
                     .map_err(|e| refuse(e.kind, &e.message))?;
                 let unreadable = || {
                     let why = "it resolves to a path that is not UTF-8";
@@ -148,8 +168,12 @@ fn resolve_one(
     def: &ToolDef,
     asked: &str,
     folders: Folders,
+    last: Last,
 ) -> Result<PathBuf, ToolError> {
-    let path = real(root, asked)?;
+    let path = match last {
+        Last::Followed => real(root, asked)?,
+        Last::Kept => real_but_last(root, asked)?,
+    };
     // Also where it lies somewhere else, behind a link.
     let state = real(root, STATE).unwrap_or_else(|_| root.join(STATE));
     let states = [root.join(STATE), state];
@@ -182,11 +206,31 @@ fn resolve_one(
             list.join(", ")
         )));
     }
-    match fs::metadata(&path) {
-        Ok(meta) if !meta.is_file() && !meta.is_dir() => {
+    // A link that is still one is meant itself.
+    match fs::symlink_metadata(&path) {
+        Ok(meta) if !meta.is_file() && !meta.is_dir() && !meta.is_symlink() => {
             Err(ToolError::permission("it is neither a file nor a folder"))
         }
         _ => Ok(path),
+    }
+}
+
+/// The real path of the folder, and the name in it as it is.
+fn real_but_last(root: &Path, asked: &str) -> Result<PathBuf, ToolError> {
+    let whole = real(root, asked);
+    let path = root.join(asked);
+    let ends_in_name = matches!(path.components().next_back(), Some(Component::Normal(_)));
+    let (true, Some(folder), Some(name)) = (
+        ends_in_name && !asked.ends_with('/'),
+        path.parent().and_then(Path::to_str),
+        path.file_name(),
+    ) else {
+        return whole;
+    };
+    let kept = real(root, folder)?.join(name);
+    match fs::symlink_metadata(&kept) {
+        Ok(meta) if meta.is_symlink() => Ok(kept),
+        _ => whole,
     }
 }
 
@@ -238,6 +282,14 @@ fn real(root: &Path, asked: &str) -> Result<PathBuf, ToolError> {
                     }
                     Ok(_) => {}
                     Err(e) if e.kind() == std::io::ErrorKind::NotFound => exists = false,
+                    Err(e) if e.kind() == std::io::ErrorKind::NotADirectory => {
+                        let why = "it goes through something that is no folder";
+                        return Err(ToolError::validation(why));
+                    }
+                    Err(e) if e.kind() == std::io::ErrorKind::InvalidFilename => {
+                        let why = "a name in it is longer than any file's can be";
+                        return Err(ToolError::validation(why));
+                    }
                     Err(e) => {
                         return Err(ToolError::permission(format!(
                             "it cannot be looked at: {e}"

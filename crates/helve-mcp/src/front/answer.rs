@@ -58,11 +58,9 @@ pub(crate) fn call_result(
         return Err(ErrorData::invalid_params(answer.text(), None));
     }
     let mut result = Map::new();
-    let text = answer.text();
-    result.insert(
-        "content".to_owned(),
-        json!([{"type": "text", "text": text}]),
-    );
+    let mut content = vec![json!({"type": "text", "text": answer.text()})];
+    content.extend(answer.meta.content.iter().cloned());
+    result.insert("content".to_owned(), content.into());
     if let Ok(data) = &answer.result
         && let Some(structured) = structured(data, output)
     {

@@ -127,7 +127,7 @@ async fn folder(ctx: &Ctx, source: &str) -> Result<Files, ToolError> {
     let (mut files, mut total) = (Files::new(), 0);
     let mut folders = vec![String::new()];
     while let Some(folder) = folders.pop() {
-        for (name, what) in ctx.files().list(format!("{source}/{folder}")).await? {
+        for (name, looked) in ctx.files().list(format!("{source}/{folder}")).await? {
             let name = name
                 .to_str()
                 .ok_or_else(|| ToolError::validation("a name in it is no text"))?;
@@ -135,7 +135,7 @@ async fn folder(ctx: &Ctx, source: &str) -> Result<Files, ToolError> {
                 true => name.to_owned(),
                 false => format!("{folder}/{name}"),
             };
-            match what {
+            match looked.what {
                 What::Dir if path.matches('/').count() < 16 => folders.push(path),
                 What::File => {
                     let whole = format!("{source}/{path}");

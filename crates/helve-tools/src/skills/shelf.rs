@@ -41,8 +41,8 @@ impl Shelf {
             if there.is_none_or(|looked| looked.what != What::Dir) {
                 continue;
             }
-            for (name, what) in ctx.files().list(folder).await? {
-                let Some(name) = name.to_str().filter(|_| what == What::Dir) else {
+            for (name, looked) in ctx.files().list(folder).await? {
+                let Some(name) = name.to_str().filter(|_| looked.what == What::Dir) else {
                     continue;
                 };
                 shelf.take(ctx, &format!("{folder}/{name}")).await?;
@@ -133,7 +133,7 @@ pub(super) async fn contents(
     let (mut scripts, mut files) = (Vec::new(), Vec::new());
     let mut folders = vec![(String::new(), 0)];
     while let Some((folder, depth)) = folders.pop() {
-        for (name, what) in ctx
+        for (name, looked) in ctx
             .files()
             .list(format!("{}/{folder}", skill.folder))
             .await?
@@ -145,7 +145,7 @@ pub(super) async fn contents(
                 true => name.to_owned(),
                 false => format!("{folder}/{name}"),
             };
-            match what {
+            match looked.what {
                 What::Dir if depth < DEEPEST => folders.push((path, depth + 1)),
                 What::File if path.starts_with("scripts/") => scripts.push(path),
                 What::File if path != "SKILL.md" => files.push(path),
