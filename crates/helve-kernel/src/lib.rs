@@ -148,6 +148,7 @@ mod principal;
 mod private;
 mod records;
 mod registry;
+mod rows;
 mod run;
 mod schema;
 mod services;
@@ -183,6 +184,7 @@ pub use kernel::{
 pub use principal::{Permission, Principal, PrincipalKind};
 pub use records::Records;
 pub use registry::{Entry, RegistryError};
+pub use rows::{Place, Rows, Unapplied};
 pub use run::{Chunk, Run, RunState, Stream};
 pub use store::{MemoryStore, Store, StoreError};
 pub use token::{Secret, Token};
