@@ -5,6 +5,7 @@
 //! and the services of the hub. So whatever is written here can be shown before it happens,
 //! and undone after.
 
+pub mod database;
 mod owned;
 pub mod todo;
 
@@ -15,7 +16,7 @@ use helve_kernel::{Toolset, ToolsetError};
 
 /// All sets, in the order in which they are listed.
 pub fn toolsets() -> Result<Vec<Toolset>, ToolsetError> {
-    Ok(vec![todo::toolset()?])
+    Ok(vec![todo::toolset()?, database::toolset()?])
 }
 
 #[cfg(test)]
