@@ -165,7 +165,7 @@ impl Db {
 /// What a query may touch.
 #[expect(clippy::needless_pass_by_value, reason = "as SQLite calls it")]
 fn may_look(asked: AuthContext<'_>) -> Authorization {
-    const PRAGMAS: [&str; 9] = [
+    const PRAGMAS: [&str; 10] = [
         "table_info",
         "table_xinfo",
         "table_list",
@@ -175,6 +175,8 @@ fn may_look(asked: AuthContext<'_>) -> Authorization {
         "foreign_key_list",
         "user_version",
         "schema_version",
+        // Full-text search asks for it.
+        "data_version",
     ];
     let set = ["user_version", "schema_version"];
     match asked.action {

@@ -5,7 +5,8 @@
 //! and after, so it does not matter in which order triggers run.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use helve_kernel::{Place, RowChange, ToolError, Unapplied};
 use rusqlite::config::DbConfig;
@@ -60,26 +61,17 @@ pub(super) fn try_out(
         true => Vec::new(),
         false => counts(&conn, &all).map_err(failed)?,
     };
-    let denied = Arc::new(Mutex::new(false));
-    let (may, said) = (all.clone(), denied.clone());
-    let judge = move |asked: AuthContext<'_>| {
-        let answer = may_change(&may, &asked);
-        if answer == Authorization::Deny {
-            *said.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        }
-        answer
-    };
+    let judged = Arc::new(Judged::default());
+    let (may, said) = (all.clone(), judged.clone());
+    let judge = move |asked: AuthContext<'_>| said.of(&may, &asked);
     conn.authorizer(Some(judge)).map_err(failed)?;
-    let done = run(&conn, sql, params);
+    let done = run(&conn, sql, params, &judged);
     conn.authorizer(None::<fn(AuthContext<'_>) -> Authorization>)
         .map_err(failed)?;
-    let affected =
-        done.map_err(
-            |error| match *denied.lock().unwrap_or_else(PoisonError::into_inner) {
-                true => image::not_a_change(),
-                false => error,
-            },
-        )?;
+    let affected = done.map_err(|error| match judged.denied.load(Ordering::Relaxed) {
+        true => image::not_a_change(),
+        false => error,
+    })?;
     let keys = touched(&conn, &all)?;
     let after = images(&conn, &all, &keys)?;
     let counted_after = match recursive {
@@ -271,15 +263,40 @@ fn now_of(conn: &Connection, all: &All, change: &RowChange) -> Result<Option<Val
     Ok(image(conn, table, &key_of(&change.key)?)?.map(Value::Object))
 }
 
-fn run(conn: &Connection, sql: &str, params: &[Value]) -> Result<u64, ToolError> {
+fn run(conn: &Connection, sql: &str, params: &[Value], judged: &Judged) -> Result<u64, ToolError> {
     let mut statement = prepare(conn, sql, params)?;
-    if statement.readonly() {
+    // Not all that changes something asks whether it may: VACUUM does not.
+    if statement.is_explain() != 0 || !judged.changes_rows.load(Ordering::Relaxed) {
         return Err(image::not_a_change());
     }
     let mut rows = statement.raw_query();
     while rows.next().map_err(failed)?.is_some() {}
     drop(rows);
     Ok(conn.changes())
+}
+
+/// What was asked while a statement was prepared.
+#[derive(Default)]
+struct Judged {
+    denied: AtomicBool,
+    changes_rows: AtomicBool,
+}
+
+impl Judged {
+    fn of(&self, all: &All, asked: &AuthContext<'_>) -> Authorization {
+        let answer = may_change(all, asked);
+        let changes = matches!(
+            asked.action,
+            AuthAction::Insert { .. } | AuthAction::Update { .. } | AuthAction::Delete { .. }
+        );
+        if changes && asked.accessor.is_none() {
+            self.changes_rows.store(true, Ordering::Relaxed);
+        }
+        if answer == Authorization::Deny {
+            self.denied.store(true, Ordering::Relaxed);
+        }
+        answer
+    }
 }
 
 /// What an update may touch: rows of ordinary tables, and by itself nothing of ours.

@@ -77,7 +77,6 @@ async fn a_query_writes_nothing(engine: Engine) {
             "SELECT lo_import('/etc/passwd')",
             "SELECT lo_export(1, '/tmp/x')",
             "SELECT set_config('role', 'postgres', false)",
-            "SELECT pg_terminate_backend(1)",
         ],
     });
     let before = world.all(&["t"]).await;

@@ -235,6 +235,8 @@ async fn keys_and_unique_values_move(engine: Engine) {
         Rules::Allow,
         "CREATE TABLE p (id INTEGER PRIMARY KEY, pos INTEGER NOT NULL UNIQUE, name TEXT);
          INSERT INTO p VALUES (1, 10, 'a'), (2, 11, 'b'), (3, 12, 'c');
+         CREATE TABLE q (id INTEGER PRIMARY KEY, pos INTEGER NOT NULL UNIQUE);
+         INSERT INTO q VALUES (1, 10), (2, 11), (3, 12);
          CREATE TABLE k (x TEXT, y INTEGER, v TEXT, PRIMARY KEY (y, x));
          INSERT INTO k VALUES ('a/b', 1, 'one'), ('\"c\"', -2, 'two')",
     )
@@ -243,7 +245,7 @@ async fn keys_and_unique_values_move(engine: Engine) {
         .there_and_back("UPDATE p SET pos = pos - 1", &["p"])
         .await;
     world
-        .there_and_back("UPDATE p SET id = id - 1", &["p"])
+        .there_and_back("UPDATE q SET id = id - 1", &["q"])
         .await;
     world
         .there_and_back("UPDATE p SET id = id + 10", &["p"])
@@ -335,11 +337,13 @@ async fn only_changes_of_rows_are_taken(engine: Engine) {
                 "WITH d AS (DELETE FROM people RETURNING id) SELECT * FROM d",
                 "validation: it is no INSERT",
             ),
-            ("DELETE FROM pg_class", "validation: it is no INSERT"),
+            ("DELETE FROM pg_class", "permission: "),
         ],
     });
     for (sql, wanted) in table {
-        let said = error_of(&world.update(sql, json!([])).await);
+        let answer = world.update(sql, json!([])).await;
+        assert!(!answer.is_ok(), "{sql}: {answer:?}");
+        let said = error_of(&answer);
         assert!(
             said.contains(wanted),
             "{sql}\n said: {said}\n wanted: {wanted}"
@@ -369,10 +373,7 @@ async fn rows_must_be_told_apart(engine: Engine) {
         let said = error_of(&world.update(sql, json!([])).await);
         assert!(said.contains("heap` has no primary key"), "{said}");
     }
-    assert_eq!(
-        world.all(&["v FROM heap UNION ALL SELECT v"]).await.len(),
-        1
-    );
+    assert_eq!(world.look("SELECT v FROM heap").await, ["x"]);
     // What meets no row is fine.
     let done = world.done("DELETE FROM empty").await;
     assert_eq!(done.result.unwrap()["affected"], 0);

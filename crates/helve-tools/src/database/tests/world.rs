@@ -267,7 +267,7 @@ impl World {
         let mut all = Vec::new();
         for table in tables {
             all.push(
-                self.look(&format!("SELECT * FROM {table} ORDER BY 1, 2"))
+                self.look(&format!("SELECT * FROM {table} ORDER BY 1"))
                     .await,
             );
         }
