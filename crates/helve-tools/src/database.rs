@@ -18,7 +18,7 @@ mod postgres;
 mod settings;
 mod sqlite;
 
-#[cfg(test)]
+#[cfg(all(test, feature = "postgres"))]
 mod tests;
 
 use helve_kernel::{Ctx, ToolError, Toolset, ToolsetError, tool, toolset};

@@ -292,7 +292,7 @@ fn step(table: &Known, change: &RowChange) -> Result<(String, Vec<Bound>), ToolE
     let key: Vec<Bound> = key.iter().map(bound).collect::<Result<_, _>>()?;
     Ok(match (&change.before, &change.after) {
         (_, None) => (
-            format!("DELETE FROM {name} WHERE {}", table.condition(1)),
+            format!("DELETE FROM ONLY {name} WHERE {}", table.condition(1)),
             key,
         ),
         (None, Some(after)) => {
@@ -317,7 +317,7 @@ fn step(table: &Known, change: &RowChange) -> Result<(String, Vec<Bound>), ToolE
             let here = table.condition(values.len() + 1);
             values.extend(key);
             (
-                format!("UPDATE {name} SET {} WHERE {here}", sets.join(", ")),
+                format!("UPDATE ONLY {name} SET {} WHERE {here}", sets.join(", ")),
                 values,
             )
         }
@@ -523,7 +523,7 @@ async fn image(
         .map(|(name, _)| format!("{}::text", quoted(name)));
     let columns = columns.collect::<Vec<_>>().join(", ");
     let sql = format!(
-        "SELECT {columns} FROM {} WHERE {}{lock}",
+        "SELECT {columns} FROM ONLY {} WHERE {}{lock}",
         table.quoted(),
         table.condition(1)
     );
@@ -583,9 +583,17 @@ impl Named {
 }
 
 async fn known(client: &Client, oid: u32) -> Result<Known, ToolError> {
-    let sql = "SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = $1";
+    let sql = "SELECT n.nspname, c.relname, row_security_active(c.oid) \
+        FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = $1";
     let row = client.query_one(sql, &[&oid]).await.map_err(failed)?;
     let (schema, name): (String, String) = (row.get(0), row.get(1));
+    if row.get(2) {
+        // A row that it may not see would look as if it were gone.
+        let problem = format!("row security hides rows of `{}`", shown(&[&schema, &name]));
+        return Err(ToolError::permission(problem).with_hint(
+            "nothing was changed; it takes a role for which row security is not active",
+        ));
+    }
     let sql = "SELECT attname, atttypid FROM pg_attribute \
         WHERE attrelid = $1 AND attnum > 0 AND NOT attisdropped AND attgenerated = '' ORDER BY attnum";
     let columns = client.query(sql, &[&oid]).await.map_err(failed)?;

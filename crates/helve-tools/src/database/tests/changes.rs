@@ -454,3 +454,139 @@ async fn two_databases_are_not_one_undo(engine: Engine) {
     let error = world.databases.now(&gone).await.unwrap_err();
     assert!(error.message.contains("no database `gone`"), "{error}");
 }
+
+/// What REPLACE puts away fires no trigger of ours where others have some: it is missed in
+/// the count, and refused.
+#[tokio::test]
+async fn a_replacement_that_cannot_be_seen_is_refused() {
+    let schema = "CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT UNIQUE); INSERT INTO t VALUES (1, 'a'), (2, 'b');
+        CREATE TABLE other (id INTEGER PRIMARY KEY);
+        CREATE TRIGGER x AFTER INSERT ON other BEGIN DELETE FROM t; END";
+    let world = World::new(Engine::Sqlite, Rules::Allow, schema).await;
+    let said = error_of(
+        &world
+            .update("REPLACE INTO t VALUES (3, 'a')", json!([]))
+            .await,
+    );
+    assert!(said.contains("replaces rows"), "{said}");
+    assert_eq!(world.all(&["t"]).await, [["1|a", "2|b"]]);
+    world
+        .there_and_back("INSERT INTO t VALUES (3, 'c')", &["t"])
+        .await;
+    world
+        .there_and_back("INSERT INTO other VALUES (1)", &["t", "other"])
+        .await;
+}
+
+#[tokio::test]
+async fn a_log_beside_the_file_changes_nothing() {
+    let schema = format!("PRAGMA journal_mode = WAL; {PEOPLE}");
+    let world = World::new(Engine::Sqlite, Rules::Allow, &schema).await;
+    world
+        .there_and_back("UPDATE people SET score = 7", &["people"])
+        .await;
+    let args = json!({"sql": "SELECT count(*) FROM people"});
+    assert_eq!(
+        world.rig.data("database_query", args).await["rows"],
+        json!([[3]])
+    );
+}
+
+/// Somebody who reads while a change is tried out is in nobody's way.
+#[tokio::test]
+async fn somebody_at_work_is_waited_for_and_then_told() {
+    let world = World::new(Engine::Sqlite, Rules::Allow, PEOPLE).await;
+    let other = rusqlite::Connection::open(world.rig.root.join("data/app.db")).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let said = error_of(&world.update("DELETE FROM people", json!([])).await);
+    assert!(said.starts_with("transient:"), "{said}");
+    other.execute_batch("ROLLBACK").unwrap();
+    world
+        .there_and_back("DELETE FROM people", &["people"])
+        .await;
+}
+
+#[tokio::test]
+async fn rows_that_are_hidden_are_not_changed() {
+    let schema = format!(
+        "{PEOPLE}; ALTER TABLE people ENABLE ROW LEVEL SECURITY; ALTER TABLE people FORCE ROW LEVEL SECURITY;
+         CREATE POLICY p ON people FOR ALL USING (id < 3) WITH CHECK (true)"
+    );
+    let world = World::new(Engine::Postgres, Rules::Allow, &schema).await;
+    // It would look like a row that is deleted.
+    let said = error_of(
+        &world
+            .update("UPDATE people SET id = 9 WHERE id = 1", json!([]))
+            .await,
+    );
+    assert!(
+        said.starts_with("permission: row security hides rows"),
+        "{said}"
+    );
+}
+
+#[tokio::test]
+async fn tables_that_inherit_are_told_apart() {
+    let schema = "CREATE TABLE up (id int PRIMARY KEY, v text);
+        CREATE TABLE down (PRIMARY KEY (id)) INHERITS (up);
+        INSERT INTO up VALUES (1, 'a'), (2, 'b'); INSERT INTO down VALUES (1, 'c')";
+    let world = World::new(Engine::Postgres, Rules::Allow, schema).await;
+    let all = ["(SELECT tableoid::regclass::text || id, v FROM up) x"];
+    world
+        .there_and_back("UPDATE up SET v = v || '!'", &all)
+        .await;
+    world
+        .there_and_back("DELETE FROM up WHERE id = 1", &all)
+        .await;
+    world.there_and_back("DELETE FROM ONLY up", &all).await;
+}
+
+/// Who may change rows of a table with triggers, but not switch these off, is told at once,
+/// and not when people have approved it.
+#[tokio::test]
+async fn triggers_of_others_are_told_before() {
+    let world = World::new(Engine::Postgres, Rules::Allow, triggers(Engine::Postgres)).await;
+    world
+        .exec("GRANT ALL ON ALL TABLES IN SCHEMA public TO reader")
+        .await;
+    let name = world.look("SELECT current_database()").await[0].clone();
+    let all = vec![super::world::named(
+        "main",
+        &super::world::address("reader", &name),
+        crate::database::Access::Write,
+    )];
+    let databases = crate::database::Databases::new(&world.rig.root, all).unwrap();
+    let tried = databases
+        .find("main")
+        .unwrap()
+        .try_out("UPDATE t SET v = 9".to_owned(), Vec::new());
+    let error = tried.await.err().unwrap();
+    assert!(error.message.contains("has triggers"), "{error}");
+}
+
+/// Whoever looks whether a commit happened waits for one that is just happening.
+#[tokio::test]
+async fn a_commit_under_way_is_waited_for() {
+    use helve_kernel::Rows as _;
+    let world = World::new(Engine::Postgres, Rules::Allow, PEOPLE).await;
+    world
+        .exec("BEGIN; SELECT pg_advisory_xact_lock(448378205797); DELETE FROM people WHERE id = 1")
+        .await;
+    let (databases, place) = (
+        world.databases.clone(),
+        helve_kernel::Place {
+            collection: "@db:main:public.people".to_owned(),
+            key: "[1]".to_owned(),
+        },
+    );
+    let looking = tokio::spawn(async move { databases.now(&[place]).await.unwrap() });
+    let waits = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+                     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
+    let begun = std::time::Instant::now();
+    while world.look(waits).await == ["0"] {
+        assert!(begun.elapsed().as_secs() < 10, "nobody waits");
+        tokio::task::yield_now().await;
+    }
+    world.exec("COMMIT").await;
+    assert_eq!(looking.await.unwrap(), [None]);
+}
