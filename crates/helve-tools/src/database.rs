@@ -18,7 +18,7 @@ mod postgres;
 mod settings;
 mod sqlite;
 
-#[cfg(all(test, feature = "postgres"))]
+#[cfg(test)]
 mod tests;
 
 use helve_kernel::{Ctx, ToolError, Toolset, ToolsetError, tool, toolset};

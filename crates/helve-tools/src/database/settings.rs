@@ -98,7 +98,7 @@ pub(super) struct Database {
 enum Engine {
     Sqlite(sqlite::Db),
     #[cfg(feature = "postgres")]
-    Postgres(super::postgres::Db),
+    Postgres(Box<super::postgres::Db>),
 }
 
 impl Databases {
@@ -117,7 +117,7 @@ impl Databases {
                 return Err(SettingsError::Twice(name));
             }
             let access = connection.access;
-            let engine = engine(root, connection).map_err(|problem| SettingsError::Url {
+            let engine = engine(root, &connection).map_err(|problem| SettingsError::Url {
                 name: name.clone(),
                 problem,
             })?;
@@ -180,7 +180,7 @@ fn is_name(name: &str) -> bool {
     (1..=64).contains(&name.len()) && name.chars().all(fits)
 }
 
-fn engine(root: &Path, connection: Connection) -> Result<Engine, String> {
+fn engine(root: &Path, connection: &Connection) -> Result<Engine, String> {
     if let Some(path) = connection.url.strip_prefix("sqlite:") {
         if connection.password.is_some() {
             return Err("names a file, which has no password".to_owned());
@@ -189,7 +189,7 @@ fn engine(root: &Path, connection: Connection) -> Result<Engine, String> {
     }
     if connection.url.starts_with("postgres://") || connection.url.starts_with("postgresql://") {
         #[cfg(feature = "postgres")]
-        return super::postgres::Db::new(&connection).map(Engine::Postgres);
+        return super::postgres::Db::new(connection).map(|db| Engine::Postgres(Box::new(db)));
         #[cfg(not(feature = "postgres"))]
         return Err("needs PostgreSQL, which this build has not".to_owned());
     }

@@ -100,7 +100,7 @@ impl Db {
     pub(super) async fn apply(&self, changes: Vec<RowChange>) -> Result<(), Unapplied> {
         let done = self.work(move |db, over| {
             let conn = db.open(Purpose::Change, over)?;
-            Ok(update::apply(conn, &changes))
+            Ok(update::apply(&conn, &changes))
         });
         done.await.map_err(Unapplied::Refused)?
     }
@@ -163,7 +163,6 @@ impl Db {
 }
 
 /// What a query may touch.
-#[expect(clippy::needless_pass_by_value, reason = "as SQLite calls it")]
 fn may_look(asked: AuthContext<'_>) -> Authorization {
     const PRAGMAS: [&str; 10] = [
         "table_info",

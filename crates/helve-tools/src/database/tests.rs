@@ -1,5 +1,7 @@
 //! What holds for every engine is tried on each; then what only one of them has.
 
+#![cfg(feature = "postgres")]
+
 mod attacks;
 mod changes;
 mod crash;

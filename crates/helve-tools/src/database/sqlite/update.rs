@@ -41,6 +41,9 @@ type Image = Option<Map<String, Value>>;
 /// The rows that were touched: the place of the table, and the key.
 type Keys = BTreeSet<(usize, String)>;
 
+/// A row that was touched, with what was in it before and after.
+type Touched = ((usize, String), (Image, Image));
+
 pub(super) fn try_out(
     mut conn: Connection,
     sql: &str,
@@ -115,8 +118,8 @@ pub(super) fn now(conn: &Connection, places: &[Place]) -> Result<Vec<Option<Valu
     found.collect()
 }
 
-pub(super) fn apply(conn: Connection, changes: &[RowChange]) -> Result<(), Unapplied> {
-    let prepared = put_in_place(&conn, changes);
+pub(super) fn apply(conn: &Connection, changes: &[RowChange]) -> Result<(), Unapplied> {
+    let prepared = put_in_place(conn, changes);
     if let Err(error) = prepared {
         // The connection ends, and with it the transaction.
         return Err(Unapplied::Refused(error));
@@ -402,7 +405,7 @@ fn counts(conn: &Connection, all: &All) -> rusqlite::Result<Vec<i64>> {
 }
 
 /// Whether as many rows have come and gone as were seen.
-fn saw_all(before: &[i64], after: &[i64], rows: &[((usize, String), (Image, Image))]) -> bool {
+fn saw_all(before: &[i64], after: &[i64], rows: &[Touched]) -> bool {
     let mut seen: BTreeMap<usize, i64> = BTreeMap::new();
     for ((table, _), (was, is)) in rows {
         *seen.entry(*table).or_default() += i64::from(is.is_some()) - i64::from(was.is_some());

@@ -88,12 +88,7 @@ async fn without_a_database_it_is_said_how_to_name_one() {
 
 #[tokio::test]
 async fn what_cannot_be_reached_is_said() {
-    let rig = hub(|root| {
-        std::fs::write(
-            root.join("text.db"),
-            "this is no database, but a text of some length",
-        )
-        .unwrap();
+    let rig = hub(|_| {
         vec![
             named("gone", "sqlite:gone.db", Access::Write),
             named("text", "sqlite:text.db", Access::Write),
@@ -105,6 +100,8 @@ async fn what_cannot_be_reached_is_said() {
         ]
     })
     .await;
+    let text = "this is no database, but a text of some length";
+    rig.write("text.db", text);
     for (name, wanted) in [
         ("gone", "gone.db` cannot be opened"),
         ("text", "text.db` cannot be opened: file is not a database"),
@@ -117,4 +114,5 @@ async fn what_cannot_be_reached_is_said() {
         rig.refuses("database_update", &table).await;
     }
     assert!(!rig.root.join("gone.db").exists());
+    assert_eq!(rig.read("text.db"), text);
 }
