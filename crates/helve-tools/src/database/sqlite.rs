@@ -366,3 +366,6 @@ fn told(error: &rusqlite::Error) -> String {
         other => other.to_string(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -19,6 +19,7 @@ each! {
     nothing_is_left_behind
     a_dry_run_changes_nothing
     two_databases_are_not_one_undo
+    a_row_is_only_replaced_as_it_was
 }
 
 const PEOPLE: &str =
@@ -589,4 +590,51 @@ async fn a_commit_under_way_is_waited_for() {
     }
     world.exec("COMMIT").await;
     assert_eq!(looking.await.unwrap(), [None]);
+}
+
+/// Whoever asks, and whatever was looked at before: each row is looked at where it is applied.
+async fn a_row_is_only_replaced_as_it_was(engine: Engine) {
+    use helve_kernel::{ErrorKind, Place, RowChange, Rows as _, Unapplied};
+    let world = World::new(engine, Rules::Allow, PEOPLE).await;
+    let before = world.all(&["people"]).await;
+    let collection = match engine {
+        Engine::Sqlite => "@db:main:people",
+        Engine::Postgres => "@db:main:public.people",
+    };
+    let place = |id: u32| Place {
+        collection: collection.to_owned(),
+        key: format!("[{id}]"),
+    };
+    let now = world.databases.now(&[place(1), place(2)]).await.unwrap();
+    let change = |id: u32, before: Option<serde_json::Value>, after| RowChange {
+        collection: collection.to_owned(),
+        key: format!("[{id}]"),
+        before,
+        after,
+    };
+    let mut other = now[0].clone().unwrap();
+    other["name"] = json!("not as it was");
+    for second in [
+        change(1, Some(other), None),
+        change(9, now[0].clone(), None),
+        change(1, None, now[0].clone()),
+    ] {
+        let all = [change(2, now[1].clone(), None), second];
+        let Err(Unapplied::Refused(error)) = world.databases.apply(&all).await else {
+            panic!("it was applied: {all:?}");
+        };
+        assert_eq!(error.kind, ErrorKind::Conflict, "{error}");
+        assert_eq!(world.all(&["people"]).await, before);
+    }
+    let Ok(()) = world
+        .databases
+        .apply(&[change(2, now[1].clone(), None)])
+        .await
+    else {
+        panic!("it was not applied");
+    };
+    assert_eq!(
+        world.look("SELECT id FROM people ORDER BY id").await,
+        ["1", "3"]
+    );
 }

@@ -157,4 +157,13 @@ async fn odd_tables_of_postgres_come_back() {
     ] {
         world.there_and_back(sql, &all).await;
     }
+    // What is put off to the commit is told when it is tried out, not when people have said yes.
+    let late = world
+        .update("INSERT INTO late VALUES (5, 99)", json!([]))
+        .await;
+    let said = super::world::error_of(&late);
+    assert!(
+        said.starts_with("validation:") && said.contains("foreign key"),
+        "{said}"
+    );
 }
