@@ -136,7 +136,10 @@ impl RowChange {
 
     /// The name under which it stands among paths.
     pub fn name(&self) -> String {
-        format!("record:{}/{}", self.collection, self.key)
+        match self.collection.strip_prefix(crate::rows::ELSEWHERE) {
+            Some(elsewhere) => format!("{elsewhere}/{}", self.key),
+            None => format!("record:{}/{}", self.collection, self.key),
+        }
     }
 }
 

@@ -24,6 +24,7 @@ mod questions;
 mod recover;
 mod reply;
 mod resume;
+mod rows;
 mod search;
 mod soon;
 mod tokens;
@@ -48,11 +49,13 @@ use tokio_util::task::TaskTracker;
 use crate::clock::Steady;
 use crate::people::People;
 use crate::registry::{Behind, Held, Registry};
+use crate::rows::Sources;
 use crate::services::Services;
 use crate::store::{AuditFilter, Record};
 use crate::{
     Answer, Approval, At, Change, Clock, Entry, Executor, Filter, Keeper, MemoryStore, Principal,
-    RegistryError, RunId, Store, StoreError, SystemClock, Tool, ToolError, Toolset, panic_text,
+    RegistryError, Rows, RunId, Store, StoreError, SystemClock, Tool, ToolError, Toolset,
+    panic_text,
 };
 
 pub use batch::{Batch, Conflict};
@@ -123,6 +126,7 @@ struct Inner {
     artifacts: Option<PathBuf>,
     keeper: Option<Arc<Keeper>>,
     services: Services,
+    sources: Sources,
     secret_key: [u8; 32],
     output_limit: usize,
     changes: broadcast::Sender<Change>,
@@ -182,6 +186,7 @@ pub struct Builder {
     artifacts: Option<PathBuf>,
     keeper: Option<Arc<Keeper>>,
     services: Services,
+    sources: Sources,
     secret_key: Option<[u8; 32]>,
     output_limit: usize,
 }
@@ -257,6 +262,12 @@ impl Builder {
         self
     }
 
+    /// Who keeps the rows of collections `@<source>:…`, which tools change elsewhere.
+    pub fn rows(mut self, source: impl Into<String>, rows: Arc<dyn Rows>) -> Self {
+        self.sources.insert(source.into(), rows);
+        self
+    }
+
     /// The key of the HMACs that stand for secrets on the record; by chance if nothing is said.
     pub fn secret_key(mut self, key: [u8; 32]) -> Self {
         self.secret_key = Some(key);
@@ -317,6 +328,7 @@ impl Builder {
                 artifacts: self.artifacts,
                 keeper: self.keeper,
                 services,
+                sources: self.sources,
                 secret_key,
                 output_limit: self.output_limit,
                 changes,
@@ -352,6 +364,7 @@ impl Kernel {
             artifacts: None,
             keeper: None,
             services: Services::default(),
+            sources: Sources::default(),
             secret_key: None,
             output_limit: OUTPUT_LIMIT,
         }

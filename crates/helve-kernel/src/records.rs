@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::Value;
 
 use crate::changes::RowChange;
+use crate::rows::{ELSEWHERE, home};
 use crate::{Store, StoreError, ToolError};
 
 /// No name or key is longer.
@@ -23,6 +24,8 @@ struct View {
     store: Arc<dyn Store>,
     may_change: bool,
     changed: Mutex<BTreeMap<(String, String), Option<Value>>>,
+    /// Rows that are kept elsewhere, as somebody who has tried it out says.
+    foreign: Mutex<BTreeMap<(String, String), RowChange>>,
 }
 
 impl fmt::Debug for Records {
@@ -45,12 +48,14 @@ impl Records {
             store,
             may_change,
             changed: Mutex::default(),
+            foreign: Mutex::default(),
         })))
     }
 
     /// A record, if it is there.
     pub async fn get(&self, collection: &str, key: &str) -> Result<Option<Value>, ToolError> {
         let view = self.view()?;
+        kept_here(collection)?;
         match view.changed(collection, key) {
             Some(changed) => Ok(changed),
             None => view.store.row(collection, key).await.map_err(unread),
@@ -65,6 +70,7 @@ impl Records {
         limit: usize,
     ) -> Result<Vec<(String, Value)>, ToolError> {
         let view = self.view()?;
+        kept_here(collection)?;
         let changed: BTreeMap<String, Option<Value>> = {
             let changed = view.changed.lock().unwrap_or_else(PoisonError::into_inner);
             let ours = changed.iter().filter(|((c, _), _)| c == collection);
@@ -102,13 +108,22 @@ impl Records {
         self.change(collection, key, None)
     }
 
-    fn change(&self, collection: &str, key: &str, to: Option<Value>) -> Result<(), ToolError> {
-        let view = self.view()?;
-        if !view.may_change {
-            return Err(ToolError::permission(
-                "a tool whose risk is `read` changes no records",
-            ));
+    /// Says that a row would change that is kept elsewhere; see [`Rows`](crate::Rows).
+    /// The last word for a row stays.
+    pub fn foreign(&self, row: RowChange) -> Result<(), ToolError> {
+        let view = self.changeable()?;
+        if home(&row.collection).is_none() {
+            let problem = format!("`{}` is no collection kept elsewhere", row.collection);
+            return Err(ToolError::internal(problem));
         }
+        let mut foreign = view.foreign.lock().unwrap_or_else(PoisonError::into_inner);
+        foreign.insert((row.collection.clone(), row.key.clone()), row);
+        Ok(())
+    }
+
+    fn change(&self, collection: &str, key: &str, to: Option<Value>) -> Result<(), ToolError> {
+        let view = self.changeable()?;
+        kept_here(collection)?;
         for name in [collection, key] {
             if name.is_empty() || name.len() > LONGEST || name.contains('\0') {
                 let problem = "the name of a record is empty, too long or holds a NUL";
@@ -118,6 +133,16 @@ impl Records {
         let mut changed = view.changed.lock().unwrap_or_else(PoisonError::into_inner);
         changed.insert((collection.to_owned(), key.to_owned()), to);
         Ok(())
+    }
+
+    fn changeable(&self) -> Result<&Arc<View>, ToolError> {
+        let view = self.view()?;
+        match view.may_change {
+            true => Ok(view),
+            false => Err(ToolError::permission(
+                "a tool whose risk is `read` changes no records",
+            )),
+        }
     }
 
     fn view(&self) -> Result<&Arc<View>, ToolError> {
@@ -146,7 +171,23 @@ impl Records {
                 });
             }
         }
+        let foreign = {
+            let mut foreign = view.foreign.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut *foreign)
+        };
+        let foreign = foreign.into_values();
+        rows.extend(foreign.filter(|row| row.before != row.after));
         Ok(rows)
+    }
+}
+
+/// What is kept elsewhere is not written as if it were here.
+fn kept_here(collection: &str) -> Result<(), ToolError> {
+    match collection.starts_with(ELSEWHERE) {
+        true => Err(ToolError::validation(format!(
+            "`{collection}` is not kept in this hub"
+        ))),
+        false => Ok(()),
     }
 }
 

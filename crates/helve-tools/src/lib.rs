@@ -7,6 +7,7 @@
 
 pub mod agent;
 pub mod code;
+pub mod database;
 pub mod file;
 pub mod format;
 pub mod human;
@@ -34,6 +35,7 @@ pub fn toolsets() -> Result<Vec<Toolset>, ToolsetError> {
         file::toolset()?,
         code::toolset()?,
         format::toolset()?,
+        database::toolset()?,
         human::toolset()?,
         network::toolset()?,
         profile::toolset()?,

@@ -16,9 +16,11 @@ use serde_json::{Value, json};
 use super::approve::{broken, waits};
 use super::execute::{Claim, Execution};
 use super::pass::{Ready, not_recorded};
+use super::rows::unsure;
 use super::{Kernel, lock};
 use crate::changes::{Changes, ChangesState, RowChange, Settled, Touched, Turn};
 use crate::keeper::{Keeper, refusal};
+use crate::rows::{Standing, Unapplied};
 use crate::run::RunState;
 use crate::store::{Move, StoreError};
 use crate::{
@@ -40,6 +42,8 @@ pub(super) enum Fate {
     Dropped,
     /// It was applied.
     Committed(Effect),
+    /// Nobody knows whether it was applied, so it counts as that.
+    Unsure(Effect),
     /// It was shown, and is not to be applied.
     Shown(Effect),
     /// It waits for people.
@@ -88,7 +92,9 @@ pub(super) fn id_of(manifest: &[u8], rows: &[RowChange]) -> Hash {
 impl Fate {
     pub(super) fn settled(&self) -> Option<Settled> {
         match self {
-            Fate::Committed(effect) => Some(Settled::Committed(effect.touched())),
+            Fate::Committed(effect) | Fate::Unsure(effect) => {
+                Some(Settled::Committed(effect.touched()))
+            }
             Fate::Dropped => Some(Settled::Dropped),
             Fate::Nothing | Fate::Shown(_) | Fate::Staged(_) => None,
         }
@@ -114,6 +120,9 @@ impl Execution {
         if effect.is_empty() {
             return (Ok(reply), Fate::Nothing);
         }
+        if let Err(error) = effect.is_one_commit() {
+            return (Err(error), Fate::Dropped);
+        }
         if ready.dry_run {
             return (Ok(reply), Fate::Shown(effect));
         }
@@ -127,17 +136,20 @@ impl Execution {
         }
         match self.commit_now(ready, &effect).await {
             Ok(()) => (Ok(reply), Fate::Committed(effect)),
-            Err(error) => (Err(error), Fate::Dropped),
+            Err(Unapplied::Refused(error)) => (Err(error), Fate::Dropped),
+            Err(Unapplied::Unsure(error)) => (Err(unsure(error)), Fate::Unsure(effect)),
         }
     }
 
-    async fn commit_now(&self, ready: &Ready, effect: &Effect) -> Result<(), ToolError> {
+    async fn commit_now(&self, ready: &Ready, effect: &Effect) -> Result<(), Unapplied> {
         let kernel = &self.kernel;
         let _turn = kernel.inner.committing.clone().lock_owned().await;
-        kernel.rows_are_as_before(&effect.rows).await?;
-        self.intend(ready, effect).await?;
+        let as_before = kernel.rows_are_as_before(&effect.rows).await;
+        as_before.map_err(Unapplied::Refused)?;
+        let intended = self.intend(ready, effect).await;
+        intended.map_err(Unapplied::Refused)?;
         let allowed = kernel.writable(&ready.entry.def);
-        kernel.apply(effect.staged.clone(), allowed).await
+        kernel.apply(&effect.staged, &effect.rows, allowed).await
     }
 
     /// The intent, durable before the first file is touched.
@@ -222,36 +234,19 @@ impl Kernel {
         Allowed::new(super::paths::writable(&self.inner.root, def))
     }
 
-    /// Applies files, all or none.
+    /// Applies files, or the rows that are kept elsewhere: all or none.
     pub(super) async fn apply(
         &self,
-        staged: Arc<Staged>,
+        staged: &Arc<Staged>,
+        rows: &[RowChange],
         allowed: Allowed,
-    ) -> Result<(), ToolError> {
+    ) -> Result<(), Unapplied> {
         if staged.changeset.is_empty() {
-            return Ok(());
+            return self.apply_rows(rows).await;
         }
-        let done = self.keeper()?.commit(staged, allowed).await;
-        done.map(drop).map_err(|e| refusal(&e))
-    }
-
-    /// Nobody has changed the records meanwhile.
-    pub(super) async fn rows_are_as_before(&self, rows: &[RowChange]) -> Result<(), ToolError> {
-        let mut changed = Vec::new();
-        for row in rows {
-            let now = self.inner.store.row(&row.collection, &row.key).await;
-            if now.map_err(|e| broken(&e))? != row.before {
-                changed.push(format!("`{}`", row.name()));
-            }
-        }
-        match changed.is_empty() {
-            true => Ok(()),
-            false => Err(ToolError::conflict(format!(
-                "changed by somebody else: {}",
-                changed.join(", ")
-            ))
-            .with_hint("nothing was changed; look at those records, then call it again")),
-        }
+        let keeper = self.keeper().map_err(Unapplied::Refused)?;
+        let done = keeper.commit(staged.clone(), allowed).await;
+        done.map(drop).map_err(|e| Unapplied::Refused(refusal(&e)))
     }
 
     /// The files of a run that is a function.
@@ -320,7 +315,7 @@ impl Kernel {
         self.told(Change::Run(ready.run.clone()));
         let staged = Arc::new(staged);
         let allowed = self.writable(&ready.entry.def);
-        let done = self.apply(staged.clone(), allowed).await;
+        let done = self.apply(&staged, &changes.rows, allowed).await;
         Ok(self.conclude(&run, &changes, &staged.changeset, done).await)
     }
 
@@ -346,16 +341,18 @@ impl Kernel {
         run: &Run,
         changes: &Changes,
         changeset: &Changeset,
-        done: Result<(), ToolError>,
+        done: Result<(), Unapplied>,
     ) -> Answer {
         let applied = done.is_ok();
+        let dropped = matches!(done, Err(Unapplied::Refused(_)));
         let state = match applied {
             true => RunState::Succeeded,
             false => RunState::Failed,
         };
         let mut answer = match done {
             Ok(()) => kept_answer(run, changes),
-            Err(error) => super::recover::over(run, error, state),
+            Err(Unapplied::Refused(error)) => super::recover::over(run, error, state),
+            Err(Unapplied::Unsure(error)) => super::recover::over(run, unsure(error), state),
         };
         answer.meta.state = Some(state);
         answer.meta.approval = run.approval.clone();
@@ -380,9 +377,9 @@ impl Kernel {
                 true => turns_of(changes),
                 false => Vec::new(),
             },
-            changes: Some(match applied {
-                true => Settled::Committed(touched(changeset, &changes.rows)),
-                false => Settled::Dropped,
+            changes: Some(match dropped {
+                true => Settled::Dropped,
+                false => Settled::Committed(touched(changeset, &changes.rows)),
             }),
             ..Move::new(&run.id, &[RunState::Running], state, record.at)
         };
@@ -451,14 +448,15 @@ impl Kernel {
 
     /// Settles what a crash left between the intent and the outcome.
     pub(super) async fn settle_commits(&self) -> Result<(), StoreError> {
-        let Some(keeper) = self.inner.keeper.clone() else {
-            return Ok(());
-        };
+        let keeper = self.inner.keeper.clone();
         let unwritable = |e: &Error| StoreError::Unwritable(format!("a commit was cut short: {e}"));
-        let ended = keeper
-            .blocking(|keeper| keeper.journal().recover(keeper.blobs()))
-            .await
-            .map_err(|e| unwritable(&e))?;
+        let ended = match &keeper {
+            Some(keeper) => keeper
+                .blocking(|keeper| keeper.journal().recover(keeper.blobs()))
+                .await
+                .map_err(|e| unwritable(&e))?,
+            None => Vec::new(),
+        };
         let filter = crate::changes::ChangesFilter {
             state: Some(ChangesState::Committing),
             from: None,
@@ -470,10 +468,19 @@ impl Kernel {
             // Its own id has the records in it, that of the journal has not.
             let id = Hash::of(&changes.manifest);
             let mut of_run = ended.iter().filter(|e| e.id == id);
-            let applied = of_run.any(|e| e.outcome == helve_changes::Outcome::Committed);
-            self.settle_commit(&run, &changes, applied).await?;
+            let stands = match changes.rows.iter().any(RowChange::is_foreign) {
+                true => self.standing(&changes.rows).await,
+                false if of_run.any(|e| e.outcome == helve_changes::Outcome::Committed) => {
+                    Standing::Applied
+                }
+                false => Standing::NotApplied,
+            };
+            self.settle_commit(&run, &changes, stands).await?;
         }
-        for one in &ended {
+        for (keeper, one) in keeper
+            .iter()
+            .flat_map(|k| ended.iter().map(move |e| (k, e)))
+        {
             let id = one.id;
             keeper
                 .blocking(move |keeper| keeper.journal().settle(&id))
@@ -487,17 +494,27 @@ impl Kernel {
         &self,
         run: &Run,
         changes: &Changes,
-        applied: bool,
+        stands: Standing,
     ) -> Result<(), StoreError> {
         let changeset = Changeset::read(&changes.manifest);
-        let (state, answer, settled) = match (applied, changeset) {
-            (true, Ok(changeset)) => (
+        let (state, answer, settled) = match (stands, changeset) {
+            (Standing::Applied, Ok(changeset)) => (
                 RunState::Succeeded,
                 kept_answer(run, changes),
                 Settled::Committed(touched(&changeset, &changes.rows)),
             ),
-            (true, Err(e)) => return Err(StoreError::Damaged(e.to_string())),
-            (false, _) => {
+            (Standing::Unsure, Ok(changeset)) => {
+                let error = ToolError::internal("the hub stopped while rows were changed");
+                (
+                    RunState::Failed,
+                    super::recover::over(run, unsure(error), RunState::Failed),
+                    Settled::Committed(touched(&changeset, &changes.rows)),
+                )
+            }
+            (Standing::Applied | Standing::Unsure, Err(e)) => {
+                return Err(StoreError::Damaged(e.to_string()));
+            }
+            (Standing::NotApplied, _) => {
                 let error = ToolError::transient("the hub stopped before the changes were applied")
                     .with_hint("nothing was changed; it can be called again");
                 let over = super::recover::over(run, error, RunState::Failed);
@@ -510,9 +527,9 @@ impl Kernel {
             .with("changes", changes.id.to_string());
         let mut answer = answer;
         answer.meta.state = Some(state);
-        let turns = match applied {
-            true => turns_of(changes),
-            false => Vec::new(),
+        let turns = match stands {
+            Standing::Applied => turns_of(changes),
+            Standing::NotApplied | Standing::Unsure => Vec::new(),
         };
         let step = Move {
             answer: Some(answer.to_value()),

@@ -447,7 +447,7 @@ impl Execution {
             Err(_) => RunState::Failed,
         };
         let mut answer = self.answer_of(result, state, &secrets);
-        if let Fate::Committed(effect) | Fate::Shown(effect) = &fate {
+        if let Fate::Committed(effect) | Fate::Unsure(effect) | Fate::Shown(effect) = &fate {
             answer.meta.changes = Some(effect.summary());
         }
         if let Fate::Shown(effect) = &fate {

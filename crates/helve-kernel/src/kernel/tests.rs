@@ -19,5 +19,6 @@ mod registry;
 mod restart;
 mod results;
 mod retry_timeout;
+mod rows;
 mod secrets;
 mod tokens;

@@ -20,6 +20,7 @@ use super::pass::not_recorded;
 use crate::changes::{Changes, ChangesFilter, ChangesState, RowChange, Turn};
 use crate::keeper::refusal;
 use crate::principal::PrincipalKind;
+use crate::rows::Place;
 use crate::run::RunState;
 use crate::store::{Move, Opened};
 use crate::{
@@ -188,6 +189,9 @@ impl Kernel {
             "kept": shown(&undone.kept),
         });
         let effect = Effect::new(Some(Arc::new(undone.staged)), rows);
+        if let Err(error) = effect.is_one_commit() {
+            return Ok(self.end_undo(&run, Err(error), None, &[]).await);
+        }
         if call.dry_run {
             drop(turn);
             let diff = self.shown(&effect).await;
@@ -206,7 +210,7 @@ impl Kernel {
         };
         let changeset = &effect.staged.changeset;
         let allowed = helve_changes::Allowed::just(changeset);
-        let done = self.apply(effect.staged.clone(), allowed).await;
+        let done = self.apply(&effect.staged, &effect.rows, allowed).await;
         Ok(self.conclude(&run, &changes, changeset, done).await)
     }
 
@@ -285,9 +289,15 @@ impl Kernel {
                 });
         }
         let (mut rows, mut conflicts) = (Vec::new(), Vec::new());
-        for ((collection, key), chain) in chains {
-            let now = self.inner.store.row(collection, key).await;
-            let now = now.map_err(|e| broken(&e))?;
+        let places: Vec<Place> = chains
+            .keys()
+            .map(|(collection, key)| Place {
+                collection: (*collection).to_owned(),
+                key: (*key).to_owned(),
+            })
+            .collect();
+        let now = self.rows_now(&places).await?;
+        for (((collection, key), chain), now) in chains.into_iter().zip(now) {
             let row = RowChange {
                 collection: collection.to_owned(),
                 key: key.to_owned(),

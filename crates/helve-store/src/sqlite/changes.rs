@@ -97,8 +97,8 @@ pub(super) fn settle(conn: &Connection, run: &RunId, settled: &Settled) -> Resul
     if change(conn, sql, params![run.as_str()])? == 0 {
         return Ok(());
     }
-    for row in rows_of(conn, run)? {
-        put_row(conn, &row)?;
+    for row in rows_of(conn, run)?.iter().filter(|row| !row.is_foreign()) {
+        put_row(conn, row)?;
     }
     let mut insert = conn.prepare_cached(
         "INSERT INTO changed_paths (path, ord, kind)

@@ -339,6 +339,8 @@ pub async fn records_change_with_their_commit(store: Kept) {
         row("memory", "b", None, Some(value.clone())),
         row("memory", "a", None, Some(json!(null))),
         row("memory2", "a", None, Some(json!(2))),
+        // Kept elsewhere: known here, and no record of this store.
+        row("@db:main:t", "[1]", None, Some(json!({"id": 1}))),
     ];
     commit(new.clone(), Settled::Dropped).await;
     assert_eq!(all("memory").await, []);
@@ -347,6 +349,7 @@ pub async fn records_change_with_their_commit(store: Kept) {
     let both = [pair("a", json!(null)), pair("b", value.clone())];
     assert_eq!(all("memory").await, both);
     assert_eq!(all("memory2").await, [pair("a", json!(2))]);
+    assert_eq!(all("@db:main:t").await, []);
     assert_eq!(store.rows("memory", Some("a"), 9).await.unwrap(), both[1..]);
     assert_eq!(store.rows("memory", None, 1).await.unwrap(), both[..1]);
     assert_eq!(store.row("memory", "b").await.unwrap(), Some(value));

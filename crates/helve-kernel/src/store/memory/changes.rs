@@ -36,7 +36,7 @@ impl AllChanges {
                 self.last += 1;
                 changes.state = ChangesState::Committed;
                 changes.order = Some(self.last);
-                for row in &changes.rows {
+                for row in changes.rows.iter().filter(|row| !row.is_foreign()) {
                     let place = (row.collection.clone(), row.key.clone());
                     match &row.after {
                         Some(value) => self.rows.insert(place, value.clone()),

@@ -1,0 +1,11 @@
+//! What holds for every engine is tried on each; then what only one of them has.
+
+#![cfg(feature = "postgres")]
+
+mod attacks;
+mod changes;
+mod crash;
+mod exact;
+mod queries;
+mod settings;
+mod world;
