@@ -26,7 +26,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-pub use settings::{Access, Connection, Databases, Password, SettingsError};
+pub use settings::{Access, Connection, Databases, Password, SettingsError, Spoken};
 
 /// The set.
 pub fn toolset() -> Result<Toolset, ToolsetError> {

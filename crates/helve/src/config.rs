@@ -4,6 +4,7 @@
 //! cannot be read stops the hub: a rule that is not understood must not be skipped.
 
 mod changes;
+mod databases;
 mod identity;
 mod mcp;
 mod network;
@@ -22,6 +23,7 @@ use serde_json::Value;
 use crate::exit::Failure;
 use crate::{env, load};
 use changes::{Changes, Sandbox};
+use databases::Databases;
 use identity::IdentityTable;
 pub(crate) use mcp::DiscloseWord;
 use mcp::Mcp;
@@ -37,6 +39,8 @@ pub(crate) struct Config {
     pub tools: Option<Vec<PathBuf>>,
     /// Which of the built-in tools are there, and what they may touch.
     pub toolsets: Toolsets,
+    /// Databases that the tools know by these names.
+    pub databases: Databases,
     /// Where the hub listens, and how much it takes.
     pub server: Server,
     /// How people are asked.

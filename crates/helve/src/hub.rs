@@ -27,6 +27,7 @@ use helve_kernel::{
 use helve_mcp::{Front, Upstreams, about};
 use helve_server::{Hub, Settings};
 use helve_store::SqliteStore;
+use helve_tools::database::Databases;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -114,6 +115,11 @@ impl Open {
         let policy = config.policy().map_err(Failure::input)?;
         let host = HostExecutor::new(root.to_owned()).require_sandbox(require_sandbox);
         let (upstreams, told) = upstreams::open(root, &state, &config).await?;
+        let databases = config
+            .databases
+            .open(root, &config)
+            .map_err(Failure::input)?;
+        let databases = Arc::new(databases);
         let mut builder = Kernel::builder()
             .store(store.clone())
             .policy(policy)
@@ -126,6 +132,8 @@ impl Open {
             .executor(ExecutorKind::Mcp, upstreams.executor())
             .service(Arc::new(builtin::surroundings(root, &config)))
             .service(Arc::new(builtin::network(&config)))
+            .service(databases.clone())
+            .rows(Databases::SOURCE, databases)
             .service(Arc::new(upstreams::told(upstreams.clone())))
             .secret_key(state.key("secrets")?);
         if let Some(url) = &config.approvals.webhook {

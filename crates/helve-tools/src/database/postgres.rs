@@ -109,8 +109,9 @@ impl Db {
     async fn session(&self, begin: &str) -> Result<Session, ToolError> {
         let mut config = self.config.clone();
         if let Some(password) = &self.password {
-            let said =
-                password().map_err(|e| ToolError::dependency(format!("its password: {e}")))?;
+            let said = password()
+                .await
+                .map_err(|e| ToolError::dependency(format!("its password: {e}")))?;
             config.password(said);
         }
         let unreached = |why: String| {

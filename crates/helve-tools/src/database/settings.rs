@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
+use std::pin::Pin;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -11,7 +12,10 @@ use serde_json::Value;
 use super::{Asked, Found, Table, Tried, image, sqlite};
 
 /// How the password of a connection is got: when it is needed, and not before.
-pub type Password = Arc<dyn Fn() -> Result<String, String> + Send + Sync>;
+pub type Password = Arc<dyn Fn() -> Spoken + Send + Sync>;
+
+/// A password, or why there is none.
+pub type Spoken = Pin<Box<dyn Future<Output = Result<String, String>> + Send>>;
 
 /// What may be done over a connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -94,7 +94,9 @@ async fn what_cannot_be_reached_is_said() {
             named("text", "sqlite:text.db", Access::Write),
             named("server", "postgres://me@/db?host=/nowhere", Access::Write),
             Connection {
-                password: Some(Arc::new(|| Err("the secret `x` is not set".to_owned()))),
+                password: Some(Arc::new(|| {
+                    Box::pin(async { Err("the secret `x` is not set".to_owned()) })
+                })),
                 ..named("locked", "postgres://me@/db?host=/nowhere", Access::Write)
             },
         ]
