@@ -86,6 +86,43 @@ fn the_example_tools_are_beyond_reproach() {
     assert_eq!(ran.json()["tools"], 6);
 }
 
+/// `docs/tools.md`: the tools that a hub has by itself.
+#[test]
+fn the_page_of_built_in_tools() {
+    let mut text = "# Built-in tools\n\nWhat a hub has the minute it is up, printed from the definitions. Each tool also \
+                    answers to\n`internal_<name>`, `mcp__<group>__<action>` and `mcp__helve__<name>`. `[toolsets]` of `helve.toml` \
+                    turns sets and\nsingle tools off and on.\n"
+        .to_owned();
+    let mut last = String::new();
+    let mut line = |text: &mut String, set: &str, def: &helve_core::ToolDef| {
+        if set != last {
+            write!(
+                text,
+                "\n## {set}\n\n| tool | risk | other names | |\n|---|---|---|---|\n"
+            )
+            .unwrap();
+            last = set.to_owned();
+        }
+        let risk = def.risk.unwrap().as_str();
+        let names: Vec<String> = def.aliases.iter().map(|a| format!("`{a}`")).collect();
+        let off = if def.enabled { "" } else { ", off" };
+        let (name, says) = (&def.name, &def.description);
+        writeln!(
+            text,
+            "| `{name}` | {risk}{off} | {} | {says} |",
+            names.join(", ")
+        )
+        .unwrap();
+    };
+    for set in helve_tools::toolsets().unwrap() {
+        for tool in set.tools() {
+            line(&mut text, set.name(), &tool.def);
+        }
+    }
+    line(&mut text, "shell", &helve_tools::shell::exec().unwrap());
+    page("tools.md", &text);
+}
+
 /// Compares a generated page with the one in `docs/`; `HELVE_BLESS=1` writes it.
 fn page(name: &str, text: &str) {
     let path = root().join("docs").join(name);
