@@ -16,6 +16,7 @@ mod authorize;
 mod batch;
 mod commit;
 mod execute;
+mod later;
 mod manage;
 mod pass;
 mod past;
@@ -98,7 +99,7 @@ pub struct Kernel {
 }
 
 /// A kernel that does not keep it open: for tools that ask about other tools, which the
-/// kernel itself holds.
+/// kernel itself holds. A service of every context.
 #[derive(Clone)]
 pub struct WeakKernel(Weak<Inner>);
 
@@ -301,8 +302,9 @@ impl Builder {
         let people = Arc::new(People::new(clock.clone(), changes.clone()));
         let mut services = self.services;
         services.put(people.clone());
-        Ok(Kernel {
-            inner: Arc::new(Inner {
+        let inner = Arc::new_cyclic(|inner| {
+            services.put(Arc::new(WeakKernel(inner.clone())));
+            Inner {
                 store: self.store,
                 clock,
                 registry: RwLock::default(),
@@ -329,8 +331,9 @@ impl Builder {
                 tasks: TaskTracker::new(),
                 closing: CancellationToken::new(),
                 stopping: CancellationToken::new(),
-            }),
-        })
+            }
+        });
+        Ok(Kernel { inner })
     }
 }
 
