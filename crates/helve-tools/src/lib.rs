@@ -10,6 +10,7 @@ pub mod human;
 pub mod network;
 mod owned;
 pub mod profile;
+pub mod schedule;
 pub mod shell;
 pub mod skills;
 pub mod system;
@@ -29,6 +30,7 @@ pub fn toolsets() -> Result<Vec<Toolset>, ToolsetError> {
         human::toolset()?,
         network::toolset()?,
         profile::toolset()?,
+        schedule::toolset()?,
         skills::toolset()?,
         system::toolset()?,
         todo::toolset()?,
