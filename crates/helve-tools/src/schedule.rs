@@ -478,7 +478,7 @@ async fn executions(
             found.push((kept::read(&key, row).map_err(broken)?, schedule.clone()));
         }
     }
-    found.sort_by(|(a, _), (b, _)| b.due.cmp(&a.due));
+    found.sort_by_key(|(due, _)| std::cmp::Reverse(due.due));
     found.truncate(limit);
     let executions = found.into_iter().map(|(due, schedule)| Execution {
         task_id: schedule.id,
