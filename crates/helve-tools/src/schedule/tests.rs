@@ -63,16 +63,16 @@ async fn login(#[secret] password: String) -> Result<Value, ToolError> {
 }
 
 /// A hub with schedules, todos and probes.
-struct Hub {
-    rig: Rig,
+pub(super) struct Hub {
+    pub(super) rig: Rig,
     clock: Arc<Hand>,
     probe: Arc<Probe>,
-    store: Arc<dyn Store>,
-    ticker: Ticker,
+    pub(super) store: Arc<dyn Store>,
+    pub(super) ticker: Ticker,
 }
 
 impl Hub {
-    async fn new() -> Self {
+    pub(super) async fn new() -> Self {
         Self::with(json!([{"effect": "allow", "tool": "*"}])).await
     }
 
@@ -123,7 +123,7 @@ impl Hub {
         hub
     }
 
-    fn kernel(&self) -> &Kernel {
+    pub(super) fn kernel(&self) -> &Kernel {
         &self.rig.kernel
     }
 
@@ -152,7 +152,7 @@ impl Hub {
     }
 
     /// Schedules a call of `probe_hit`; the id.
-    async fn every(&self, seconds: u64, more: Value) -> String {
+    pub(super) async fn every(&self, seconds: u64, more: Value) -> String {
         let mut args = json!({
             "name": "Often", "tool": "probe_hit", "arguments": {"word": "hit"},
             "trigger_type": "interval", "trigger_config": {"interval_seconds": seconds},
@@ -164,13 +164,13 @@ impl Hub {
         made["id"].as_str().unwrap().to_owned()
     }
 
-    fn turn(&self, seconds: i64) {
+    pub(super) fn turn(&self, seconds: i64) {
         self.clock.0.fetch_add(seconds * 1000, Ordering::SeqCst);
     }
 
     /// That much later, a step, and the end of what it began. When something is due next, in
     /// seconds from the start.
-    async fn step(&self, seconds: i64) -> Option<i64> {
+    pub(super) async fn step(&self, seconds: i64) -> Option<i64> {
         let next = self.look(seconds).await;
         self.ticker.settled().await;
         next
@@ -183,12 +183,12 @@ impl Hub {
         next.map(|at| (at.0 - START) / 1000)
     }
 
-    fn hits(&self) -> Vec<String> {
+    pub(super) fn hits(&self) -> Vec<String> {
         std::mem::take(&mut *self.probe.hits.lock().unwrap())
     }
 
     /// When it was due in seconds from the start, and what came of it; the oldest first.
-    async fn past(&self, id: &str) -> Vec<(i64, String)> {
+    pub(super) async fn past(&self, id: &str) -> Vec<(i64, String)> {
         let told = self
             .rig
             .data("schedule_executions", json!({"task_id": id, "limit": 200}))

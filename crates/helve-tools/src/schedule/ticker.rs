@@ -512,3 +512,6 @@ impl Ticker {
 fn short(why: &str) -> String {
     why.chars().take(500).collect()
 }
+
+#[cfg(test)]
+mod tests;
