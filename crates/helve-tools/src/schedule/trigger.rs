@@ -141,7 +141,7 @@ impl Trigger {
                 let next = cron
                     .find_next_occurrence(&from.to_zoned(zone), false)
                     .ok()?;
-                Some(At(next.timestamp().as_millisecond()))
+                Some(At(next.timestamp().as_millisecond())).filter(|next| *next > moment)
             }
         }
     }
