@@ -16,6 +16,7 @@ mod authorize;
 mod batch;
 mod commit;
 mod execute;
+mod later;
 mod manage;
 mod pass;
 mod past;
@@ -102,7 +103,7 @@ pub struct Kernel {
 }
 
 /// A kernel that does not keep it open: for tools that ask about other tools, which the
-/// kernel itself holds.
+/// kernel itself holds. A service of every context.
 #[derive(Clone)]
 pub struct WeakKernel(Weak<Inner>);
 

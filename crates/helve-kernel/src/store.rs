@@ -20,7 +20,7 @@ use helve_core::audit::{Entry, Hash, Head, NotCanonical, Writer};
 use serde_json::{Map, Value};
 
 use crate::approval::{Approval, ApprovalState, Decision, Notice};
-use crate::changes::{Changes, ChangesFilter, HistoryFilter, Past, Settled, Turn};
+use crate::changes::{Changes, ChangesFilter, HistoryFilter, Past, RowChange, Settled, Turn};
 use crate::run::{Chunk, Run, RunState};
 use crate::token::Token;
 use crate::{ApprovalId, At, RunId, TokenId};
@@ -444,6 +444,11 @@ pub trait Store: Send + Sync {
         after: Option<&str>,
         limit: usize,
     ) -> Result<Vec<(String, Value)>, StoreError>;
+
+    /// Changes records as the hub itself does, without a run: all of them, or none where
+    /// one of them is not as `before` says. What is the same before and after is only
+    /// looked at.
+    async fn put_rows(&self, rows: Vec<RowChange>, record: Record) -> Result<bool, StoreError>;
 
     /// Changes, the last that were committed first.
     async fn all_changes(

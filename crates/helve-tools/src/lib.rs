@@ -15,6 +15,7 @@ mod lines;
 pub mod network;
 mod owned;
 pub mod profile;
+pub mod schedule;
 pub mod shell;
 pub mod skills;
 pub mod system;
@@ -39,6 +40,7 @@ pub fn toolsets() -> Result<Vec<Toolset>, ToolsetError> {
         human::toolset()?,
         network::toolset()?,
         profile::toolset()?,
+        schedule::toolset()?,
         skills::toolset()?,
         system::toolset()?,
         todo::toolset()?,

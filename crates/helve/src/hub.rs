@@ -221,6 +221,12 @@ impl Open {
             self.closing.clone(),
         );
         self.tasks.spawn(collect);
+        let schedules = helve_tools::schedule::tick(
+            self.kernel().clone(),
+            helve_tools::schedule::Settings::default(),
+            self.closing.clone(),
+        );
+        self.tasks.spawn(schedules);
         self.upstreams.wake();
         let (front, closing) = (self.front.clone(), self.closing.clone());
         self.tasks.spawn(async move { front.watch(closing).await });

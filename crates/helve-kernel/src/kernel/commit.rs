@@ -143,7 +143,9 @@ impl Execution {
 
     async fn commit_now(&self, ready: &Ready, effect: &Effect) -> Result<(), Unapplied> {
         let kernel = &self.kernel;
-        let _turn = kernel.inner.committing.clone().lock_owned().await;
+        let turn = kernel.inner.committing.clone().lock_owned().await;
+        // Records change with the end of the run, and nobody may come in between.
+        *lock(&self.turn) = Some(turn);
         let as_before = kernel.rows_are_as_before(&effect.rows).await;
         as_before.map_err(Unapplied::Refused)?;
         let intended = self.intend(ready, effect).await;

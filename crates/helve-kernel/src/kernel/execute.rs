@@ -80,6 +80,8 @@ pub(super) struct Execution {
     more_secrets: Mutex<Vec<String>>,
     /// The call as a filter changed it.
     changed: Mutex<Option<Box<Ready>>>,
+    /// Held from before its changes are compared with what is there until its end is on record.
+    pub(super) turn: Mutex<Option<tokio::sync::OwnedMutexGuard<()>>>,
     /// What the tool would change. Apart from its reply, which filters may replace.
     captured: Mutex<Option<Effect>>,
 }
@@ -154,6 +156,7 @@ impl Execution {
             at_work: tokio::sync::Mutex::default(),
             more_secrets: Mutex::default(),
             changed: Mutex::default(),
+            turn: Mutex::default(),
             captured: Mutex::default(),
         }
     }
@@ -462,6 +465,7 @@ impl Execution {
                     .kernel
                     .record_end(&self.ready, &mut answer, &secrets, settled, opening)
                     .await;
+                drop(lock(&self.turn).take());
                 match recorded {
                     Ok(true) => self.tidy(&fate).await,
                     Ok(false) => {}

@@ -94,7 +94,7 @@ impl Kernel {
             ));
         }
         self.counts(&call.principal)?;
-        let entry = self.callable(&call)?;
+        let entry = self.callable(&call.principal, &call.tool)?;
         if call.dry_run
             && let Err(why) = self.holds(&entry)
         {
@@ -131,7 +131,7 @@ impl Kernel {
     /// The call that a call of a tool that leads to others comes to.
     async fn led(&self, mut call: Call) -> Result<Call, ToolError> {
         self.counts(&call.principal)?;
-        let entry = self.callable(&call)?;
+        let entry = self.callable(&call.principal, &call.tool)?;
         let Behind::Tools(leads) = &entry.behind else {
             return Ok(call);
         };
@@ -156,9 +156,9 @@ impl Kernel {
     }
 
     /// The tool of a call, if its caller may call it.
-    fn callable(&self, call: &Call) -> Result<Arc<Entry>, ToolError> {
-        let entry = self.resolve_for(&call.principal, &call.tool)?;
-        authorize::permitted(&call.principal, &entry)?;
+    pub(super) fn callable(&self, who: &Principal, tool: &str) -> Result<Arc<Entry>, ToolError> {
+        let entry = self.resolve_for(who, tool)?;
+        authorize::permitted(who, &entry)?;
         if entry.enabled {
             return Ok(entry);
         }

@@ -233,15 +233,24 @@ impl Kernel {
             let damaged = || ToolError::internal("the record of the question is damaged");
             return self.bearer(&TokenId::parse(token).ok_or_else(damaged)?);
         }
+        self.known_again(&run.owner, entry)
+    }
+
+    /// Somebody of whom only the name is known, by a live token of theirs that reaches
+    /// the tool.
+    pub(super) fn known_again(
+        &self,
+        owner: &str,
+        entry: &Entry,
+    ) -> Result<Arc<Principal>, ToolError> {
         let now = self.now();
         let tokens = read(&self.inner.tokens);
         let mut able = tokens
             .all()
-            .filter(|t| t.owner == run.owner && t.is_live(now))
+            .filter(|t| t.owner == owner && t.is_live(now))
             .map(|t| Arc::new(t.principal()))
             .filter(|p| authorize::permitted(p, entry).is_ok());
         able.next().ok_or_else(|| {
-            let owner = &run.owner;
             ToolError::permission(format!(
                 "`{owner}`, who asked, has no token that may call the tool"
             ))
@@ -249,7 +258,7 @@ impl Kernel {
     }
 
     /// Whoever shows a token that still counts.
-    fn bearer(&self, token: &TokenId) -> Result<Arc<Principal>, ToolError> {
+    pub(super) fn bearer(&self, token: &TokenId) -> Result<Arc<Principal>, ToolError> {
         let tokens = read(&self.inner.tokens);
         let live = tokens.by_id(token).filter(|t| t.is_live(self.now()));
         live.map(|t| Arc::new(t.principal()))

@@ -27,7 +27,7 @@ use super::{
     StoreError, Version,
 };
 use crate::approval::{Approval, ApprovalState, Decision, Notice};
-use crate::changes::{Changes, ChangesFilter, HistoryFilter, Past};
+use crate::changes::{Changes, ChangesFilter, HistoryFilter, Past, RowChange};
 use crate::run::{Chunk, Run};
 use crate::token::Token;
 use crate::{ApprovalId, At, RunId, TokenId};
@@ -202,6 +202,10 @@ impl Store for MemoryStore {
         limit: usize,
     ) -> Result<Vec<(String, Value)>, StoreError> {
         Ok(self.state().changes.rows(collection, after, limit))
+    }
+
+    async fn put_rows(&self, rows: Vec<RowChange>, record: Record) -> Result<bool, StoreError> {
+        self.state().put_rows(&rows, &record)
     }
 
     async fn all_changes(

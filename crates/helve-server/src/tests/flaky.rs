@@ -9,7 +9,8 @@ use helve_kernel::store::{
 };
 use helve_kernel::{
     Approval, ApprovalId, ApprovalState, At, Changes, ChangesFilter, Chunk, Decision,
-    HistoryFilter, MemoryStore, Notice, Past, Run, RunId, Store, StoreError, Token, TokenId,
+    HistoryFilter, MemoryStore, Notice, Past, RowChange, Run, RunId, Store, StoreError, Token,
+    TokenId,
 };
 
 #[derive(Default)]
@@ -66,6 +67,7 @@ verbs! {
     changes(run: &RunId) Option<Changes>;
     row(collection: &str, key: &str) Option<serde_json::Value>;
     rows(collection: &str, after: Option<&str>, limit: usize) Vec<(String, serde_json::Value)>;
+    put_rows(rows: Vec<RowChange>, record: Record) bool;
     all_changes(filter: ChangesFilter, limit: usize) Vec<Changes>;
     history(filter: HistoryFilter, limit: usize) Vec<Past>;
     set_pinned(run: &RunId, pinned: bool, record: Record) bool;

@@ -140,6 +140,19 @@ fn put_row(conn: &Connection, row: &RowChange) -> Result<(), Failure> {
     Ok(())
 }
 
+pub(super) fn put_rows(tx: &mut Tx<'_>, rows: &[RowChange], line: &Line) -> Result<bool, Failure> {
+    for row in rows {
+        if record(tx.conn, &row.collection, &row.key)? != row.before {
+            return Ok(false);
+        }
+    }
+    for row in rows.iter().filter(|row| row.before != row.after) {
+        put_row(tx.conn, row)?;
+    }
+    tx.append(line)?;
+    Ok(true)
+}
+
 pub(super) fn record(
     conn: &Connection,
     collection: &str,

@@ -11,7 +11,7 @@ use helve_kernel::store::{
 };
 use helve_kernel::{
     Approval, ApprovalId, ApprovalState, At, Changes, ChangesFilter, Chunk, Decision,
-    HistoryFilter, Notice, Past, Run, RunId, Store, StoreError, Token, TokenId,
+    HistoryFilter, Notice, Past, RowChange, Run, RunId, Store, StoreError, Token, TokenId,
 };
 
 use serde_json::Value;
@@ -213,6 +213,12 @@ impl Store for SqliteStore {
     ) -> Result<Vec<(String, Value)>, StoreError> {
         let (collection, after) = (collection.to_owned(), after.map(str::to_owned));
         self.read(move |conn| changes::records(conn, &collection, after.as_deref(), limit))
+            .await
+    }
+
+    async fn put_rows(&self, rows: Vec<RowChange>, record: Record) -> Result<bool, StoreError> {
+        let line = Line::new(record)?;
+        self.write(move |tx| changes::put_rows(tx, &rows, &line))
             .await
     }
 

@@ -114,7 +114,7 @@ pub(super) fn is_of(def: &ToolDef, skill: &str, script: &str) -> bool {
 
 fn definition(skill: &str, script: &str, command: &[String]) -> Result<ToolDef, ToolError> {
     let tool =
-        ToolName::new(&name(skill, script)).map_err(|e| ToolError::internal(e.to_string()))?;
+        ToolName::new(name(skill, script)).map_err(|e| ToolError::internal(e.to_string()))?;
     let says = format!("Runs `{script}` of the skill `{skill}`. Use it when the skill says so.");
     let mut def = ToolDef::new(tool, says);
     def.title = Some(format!("{skill}: {script}"));

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use helve_core::audit::{Entry, Hash, Head};
 use serde_json::Value;
 
-use crate::changes::{Changes, ChangesFilter, HistoryFilter, Past};
+use crate::changes::{Changes, ChangesFilter, HistoryFilter, Past, RowChange};
 use crate::kernel::lock;
 use crate::store::{
     AuditFilter, Decided, IdempotencyKey, MemoryStore, Move, Opened, Opening, Record, Registered,
@@ -232,6 +232,10 @@ impl Store for FailingStore {
         limit: usize,
     ) -> Result<Vec<(String, Value)>, StoreError> {
         pass!(self, rows(collection, after, limit))
+    }
+
+    async fn put_rows(&self, rows: Vec<RowChange>, record: Record) -> Result<bool, StoreError> {
+        pass!(self, put_rows(rows, record))
     }
 
     async fn all_changes(

@@ -362,3 +362,53 @@ pub async fn records_change_with_their_commit(store: Kept) {
     commit(gone, Settled::Committed(Vec::new())).await;
     assert_eq!(all("memory").await, [pair("b", json!(1))]);
 }
+
+pub async fn the_hub_changes_records_all_or_none(store: Kept) {
+    let row = |key: &str, before: Option<Value>, after: Option<Value>| RowChange {
+        collection: "clock".to_owned(),
+        key: key.to_owned(),
+        before,
+        after,
+    };
+    let put = |rows: Vec<RowChange>| store.put_rows(rows, record("schedule.fired", "sch"));
+    let all = async || store.rows("clock", None, 9).await.unwrap();
+    let pair = |key: &str, value: Value| (key.to_owned(), value);
+    let (one, two) = (Some(json!({"n": 1})), Some(json!({"n": 2})));
+    let new = vec![
+        row("a", None, one.clone()),
+        row("b", None, Some(json!(null))),
+    ];
+    assert!(adds(&store, 1, put(new.clone())).await);
+    assert!(!adds(&store, 0, put(new)).await, "they are there by now");
+    let half = vec![
+        row("a", one.clone(), two.clone()),
+        row("b", None, two.clone()),
+    ];
+    assert!(!adds(&store, 0, put(half)).await, "one is not as before");
+    let still = [pair("a", json!({"n": 1})), pair("b", json!(null))];
+    assert_eq!(all().await, still);
+    let gone = vec![
+        row("b", one.clone(), one.clone()),
+        row("a", one.clone(), None),
+    ];
+    assert!(
+        !adds(&store, 0, put(gone)).await,
+        "what is looked at is not so"
+    );
+    let guarded = vec![
+        row("b", Some(json!(null)), Some(json!(null))),
+        row("a", one, None),
+        row("c", None, two),
+    ];
+    assert!(adds(&store, 1, put(guarded)).await);
+    assert_eq!(
+        all().await,
+        [pair("b", json!(null)), pair("c", json!({"n": 2}))]
+    );
+    let firsts = at_once(|n| {
+        let (store, rows) = (store.clone(), vec![row("d", None, Some(json!(n)))]);
+        async move { store.put_rows(rows, record("schedule.fired", "sch")).await }
+    });
+    let firsts = firsts.await.into_iter().filter(|first| *first).count();
+    assert_eq!(firsts, 1, "only one is first");
+}

@@ -8,7 +8,7 @@ use super::runs::is_open;
 use super::state::State;
 use crate::approval::{Approval, ApprovalState};
 use crate::changes::{
-    Changes, ChangesFilter, ChangesState, HistoryFilter, Past, Settled, Touched, Turn,
+    Changes, ChangesFilter, ChangesState, HistoryFilter, Past, RowChange, Settled, Touched, Turn,
 };
 use crate::run::RunState;
 use crate::store::{Record, StoreError};
@@ -37,11 +37,7 @@ impl AllChanges {
                 changes.state = ChangesState::Committed;
                 changes.order = Some(self.last);
                 for row in changes.rows.iter().filter(|row| !row.is_foreign()) {
-                    let place = (row.collection.clone(), row.key.clone());
-                    match &row.after {
-                        Some(value) => self.rows.insert(place, value.clone()),
-                        None => self.rows.remove(&place),
-                    };
+                    put_row(&mut self.rows, row);
                 }
                 for Touched { path, kind } in paths {
                     self.paths.insert((self.last, path), (run.clone(), kind));
@@ -139,7 +135,31 @@ impl AllChanges {
     }
 }
 
+fn put_row(rows: &mut BTreeMap<(String, String), Value>, row: &RowChange) {
+    let place = (row.collection.clone(), row.key.clone());
+    match &row.after {
+        Some(value) => rows.insert(place, value.clone()),
+        None => rows.remove(&place),
+    };
+}
+
 impl State {
+    pub(super) fn put_rows(
+        &mut self,
+        rows: &[RowChange],
+        record: &Record,
+    ) -> Result<bool, StoreError> {
+        let is_before = |row: &RowChange| self.changes.row(&row.collection, &row.key) == row.before;
+        if !rows.iter().all(is_before) {
+            return Ok(false);
+        }
+        self.chain.append(record)?;
+        for row in rows {
+            put_row(&mut self.changes.rows, row);
+        }
+        Ok(true)
+    }
+
     pub(super) fn keep_changes(
         &mut self,
         changes: Changes,
