@@ -72,7 +72,7 @@ fn show(args: &AnswerArgs, question: &Value) -> Done {
     }
     let mut shown = format!(
         "{}\n",
-        out::styled(out::STRONG, &out::visible(&text(&question["question"])))
+        out::styled(out::STRONG, out::visible(&text(&question["question"])))
     );
     let context = text(&question["context"]);
     if !context.is_empty() {

@@ -49,5 +49,5 @@ async fn roll_back(args: &RollbackArgs, client: &Client) -> Done {
 
 /// The file that a tool comes from, if it comes from one.
 pub(super) fn file_of(source: &str) -> Option<&str> {
-    (!["api", "code", ""].contains(&source)).then_some(source)
+    (!["api", "builtin", "code", ""].contains(&source)).then_some(source)
 }

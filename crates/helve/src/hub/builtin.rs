@@ -62,7 +62,7 @@ pub(super) async fn add(
             }
             tool.def.enabled |= config.turns_on(&name, tool.def.name.as_str());
             if let Some(paths) = config.paths.as_ref().filter(|_| is_everywhere(&tool.def)) {
-                tool.def.allowed_paths = paths.iter().map(allowed).collect();
+                tool.def.allowed_paths = paths.iter().map(|path| allowed(path)).collect();
             }
             told.extend(add_one(kernel, tool)?);
         }
@@ -82,7 +82,7 @@ async fn programs(kernel: &Kernel, root: &Path, config: &Toolsets) -> Result<Vec
         }
         def.enabled |= config.turns_on(&set, &name);
         if let Some(paths) = config.paths.as_ref().filter(|_| is_everywhere(&def)) {
-            def.allowed_paths = paths.iter().map(allowed).collect();
+            def.allowed_paths = paths.iter().map(|path| allowed(path)).collect();
         }
         if kernel
             .find(&name)
@@ -141,9 +141,9 @@ fn is_everywhere(def: &ToolDef) -> bool {
     paths.len() == 1 && paths[0].path == "."
 }
 
-fn allowed(path: &String) -> AllowedPath {
+fn allowed(path: &str) -> AllowedPath {
     AllowedPath {
-        path: path.clone(),
+        path: path.to_owned(),
         access: None,
     }
 }
