@@ -83,6 +83,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
         // Without it every answer waits for the other side's acknowledgement.
         let _ = stream.set_nodelay(true);
     });
-    axum::serve(listener, Hub::new(kernel, settings).router_with(doors)).await?;
+    axum::serve(
+        listener,
+        Hub::new(kernel, settings)
+            .router_with(doors)
+            .into_make_service(),
+    )
+    .await?;
     Ok(())
 }

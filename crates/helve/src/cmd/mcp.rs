@@ -150,7 +150,7 @@ async fn serve(args: &McpArgs, open: Open, listener: TcpListener) -> Done {
         // Without it every answer waits for the other side's acknowledgement.
         let _ = stream.set_nodelay(true);
     });
-    let server = axum::serve(listener, open.router())
+    let server = axum::serve(listener, open.router().into_make_service())
         .with_graceful_shutdown(async move { stopped.cancelled().await });
     let server = tokio::spawn(async move { server.await });
     let (reader, writer) = helve_mcp::standard_streams();

@@ -84,7 +84,7 @@ pub(crate) async fn run(args: &UpArgs) -> Done {
         // Without it every answer waits for the other side's acknowledgement.
         let _ = stream.set_nodelay(true);
     });
-    let served = axum::serve(listener, open.router())
+    let served = axum::serve(listener, open.router().into_make_service())
         .with_graceful_shutdown(stop)
         .await;
     open.state.set_stopped();

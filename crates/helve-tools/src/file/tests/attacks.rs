@@ -1,12 +1,15 @@
 //! Paths that must not lead anywhere, through every tool that takes one.
 
 use std::os::unix::fs::symlink;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use helve_http::Guard;
+use helve_http::guard::Hosts;
 use helve_kernel::ErrorKind;
 use serde_json::{Value, json};
 
-use super::rig;
+use crate::network::Network;
 use crate::testing::Rig;
 
 /// The tools with every argument of theirs that is a path, and the others filled in.
@@ -38,7 +41,33 @@ fn takers() -> Vec<(&'static str, &'static str, Value)> {
             "destination",
             json!({"source": "mine", "overwrite": true}),
         ),
+        ("code_search", "path", json!({"query": "secret"})),
+        ("code_analyze", "path", json!({})),
+        (
+            "network_download",
+            "path",
+            json!({"url": "http://127.0.0.1/", "overwrite": true}),
+        ),
+        ("skills_install", "source", json!({"overwrite": true})),
     ]
+}
+
+/// A workspace with all tools that take a path.
+async fn rig() -> Rig {
+    let nowhere = Guard::new([]).only(Hosts::default());
+    let network = Arc::new(Network::new(nowhere));
+    let rig = Rig::with(crate::file::toolset().unwrap(), |_, builder| {
+        builder.service(network)
+    })
+    .await;
+    for set in [
+        crate::code::toolset().unwrap(),
+        crate::network::toolset().unwrap(),
+        crate::skills::toolset().unwrap(),
+    ] {
+        rig.kernel.add_toolset(set).unwrap();
+    }
+    rig
 }
 
 /// A workspace beside something that is nobody's business.
@@ -63,9 +92,9 @@ async fn beside() -> Rig {
 
 #[test]
 fn no_tool_that_takes_a_path_is_forgotten() {
-    let set = super::super::toolset().unwrap();
+    let sets = crate::toolsets().unwrap().into_iter();
     let mut known: Vec<(String, String)> = Vec::new();
-    for tool in set.into_tools() {
+    for tool in sets.flat_map(helve_kernel::Toolset::into_tools) {
         let properties = tool.def.input_schema["properties"]
             .as_object()
             .unwrap()
