@@ -24,8 +24,41 @@ struct View {
     store: Arc<dyn Store>,
     may_change: bool,
     changed: Mutex<BTreeMap<(String, String), Option<Value>>>,
+    /// What the run has looked at, as it was then: its changes stand on that.
+    seen: Mutex<Seen>,
     /// Rows that are kept elsewhere, as somebody who has tried it out says.
     foreign: Mutex<BTreeMap<(String, String), RowChange>>,
+}
+
+/// What a run has looked at.
+#[derive(Default)]
+struct Seen {
+    rows: BTreeMap<(String, String), Option<Value>>,
+    /// Stretches of collections: after a key, up to another, of which all rows were seen.
+    stretches: Vec<(String, Option<String>, Option<String>)>,
+}
+
+impl Seen {
+    /// How a record was when it was looked at first, if it was.
+    fn before(&self, collection: &str, key: &str) -> Option<Option<Value>> {
+        let place = (collection.to_owned(), key.to_owned());
+        if let Some(row) = self.rows.get(&place) {
+            return Some(row.clone());
+        }
+        let within = |(of, after, to): &(String, Option<String>, Option<String>)| {
+            of == collection
+                && after.as_deref().is_none_or(|after| key > after)
+                && to.as_deref().is_none_or(|to| key <= to)
+        };
+        self.stretches.iter().any(within).then_some(None)
+    }
+
+    fn row(&mut self, collection: &str, key: &str, row: Option<&Value>) {
+        if self.before(collection, key).is_none() {
+            let place = (collection.to_owned(), key.to_owned());
+            self.rows.insert(place, row.cloned());
+        }
+    }
 }
 
 impl fmt::Debug for Records {
@@ -42,12 +75,19 @@ impl View {
     }
 }
 
+impl View {
+    fn seen(&self) -> std::sync::MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl Records {
     pub(crate) fn new(store: Arc<dyn Store>, may_change: bool) -> Self {
         Self(Some(Arc::new(View {
             store,
             may_change,
             changed: Mutex::default(),
+            seen: Mutex::default(),
             foreign: Mutex::default(),
         })))
     }
@@ -58,7 +98,11 @@ impl Records {
         kept_here(collection)?;
         match view.changed(collection, key) {
             Some(changed) => Ok(changed),
-            None => view.store.row(collection, key).await.map_err(unread),
+            None => {
+                let row = view.store.row(collection, key).await.map_err(unread)?;
+                view.seen().row(collection, key, row.as_ref());
+                Ok(row)
+            }
         }
     }
 
@@ -83,6 +127,15 @@ impl Records {
         let kept = kept.map_err(unread)?;
         let whole = kept.len() < wanted;
         let last = kept.last().map(|(key, _)| key.clone());
+        if view.may_change {
+            let mut seen = view.seen();
+            for (key, row) in &kept {
+                seen.row(collection, key, Some(row));
+            }
+            let to = if whole { None } else { last.clone() };
+            let stretch = (collection.to_owned(), after.map(str::to_owned), to);
+            seen.stretches.push(stretch);
+        }
         let mut all: BTreeMap<String, Value> = kept.into_iter().collect();
         for (key, value) in changed {
             // Beyond what was looked at, others may come first.
@@ -161,7 +214,11 @@ impl Records {
         };
         let mut rows = Vec::new();
         for ((collection, key), after) in changed {
-            let before = view.store.row(&collection, &key).await.map_err(unread)?;
+            let seen = view.seen().before(&collection, &key);
+            let before = match seen {
+                Some(before) => before,
+                None => view.store.row(&collection, &key).await.map_err(unread)?,
+            };
             if before != after {
                 rows.push(RowChange {
                     collection,
