@@ -78,16 +78,20 @@ pub fn toolset() -> Result<Toolset, ToolsetError> {
     Toolset::new("code", Some(says), vec!["code".to_owned()], vec![format])
 }
 
-/// The formatters of a project, as tools to be registered.
-pub fn programs(workspace: &Path) -> Result<Vec<ToolDef>, ToolError> {
+/// The formatters of a project, as tools to be registered. `find` knows where a program lies;
+/// what it does not know is left to whoever runs programs.
+pub fn programs(workspace: &Path, find: &Find<'_>) -> Result<Vec<ToolDef>, ToolError> {
     let used = FORMATTERS.iter().filter(|formatter| {
         let mut marks = formatter.marks.iter();
         marks.any(|mark| workspace.join(mark).exists())
     });
-    used.map(definition).collect()
+    used.map(|formatter| definition(formatter, find)).collect()
 }
 
-fn definition(formatter: &Formatter) -> Result<ToolDef, ToolError> {
+/// Where a program lies, by its name.
+pub type Find<'f> = dyn Fn(&str) -> Option<String> + 'f;
+
+fn definition(formatter: &Formatter, find: &Find<'_>) -> Result<ToolDef, ToolError> {
     let name = format!("code_format_{}", formatter.name);
     let name = ToolName::new(&name).map_err(|e| ToolError::internal(e.to_string()))?;
     let (program, endings) = (formatter.command[0], formatter.endings.join(", "));
@@ -116,7 +120,11 @@ fn definition(formatter: &Formatter) -> Result<ToolDef, ToolError> {
         name: "code_format".to_owned(),
         relation: Some("finds the formatter by the file".to_owned()),
     }];
-    let settings = Map::from_iter([("command".to_owned(), json!(formatter.command))]);
+    let mut command: Vec<String> = formatter.command.iter().map(|w| (*w).to_owned()).collect();
+    if let Some(found) = find(&command[0]) {
+        command[0] = found;
+    }
+    let settings = Map::from_iter([("command".to_owned(), json!(command))]);
     def.executor = Some(Executor {
         kind: ExecutorKind::Host,
         settings,
@@ -133,8 +141,7 @@ fn definition(formatter: &Formatter) -> Result<ToolDef, ToolError> {
     group = "code",
     title = "Format a file",
     category = "Code",
-    risk = "read",
-    idempotent,
+    risk = "write",
     aliases = ["format_code"],
     triggers = ["After code was written or changed"],
     warnings = ["Only formatters that the project uses are there"],

@@ -48,9 +48,9 @@ pub fn toolsets() -> Result<Vec<Toolset>, ToolsetError> {
 }
 
 /// The tools that are programs: they are registered, and so pinned, like those of an operator.
-pub fn programs(workspace: &Path) -> Result<Vec<ToolDef>, ToolError> {
+pub fn programs(workspace: &Path, find: &format::Find<'_>) -> Result<Vec<ToolDef>, ToolError> {
     let mut programs = vec![shell::exec()?];
-    programs.extend(format::programs(workspace)?);
+    programs.extend(format::programs(workspace, find)?);
     programs.extend(skills::programs(workspace)?);
     Ok(programs)
 }

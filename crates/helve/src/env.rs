@@ -36,6 +36,14 @@ pub(crate) const VARIABLES: &[Variable] = &[
         says: "The user's folder, for `~/.config`",
     },
     Variable {
+        name: "PATH",
+        says: "Where formatters of a project are looked for",
+    },
+    Variable {
+        name: "RUSTUP_HOME",
+        says: "Where rustup keeps its toolchains; `~/.rustup` if not set",
+    },
+    Variable {
         name: "USER",
         says: "What the person at the terminal is called on the record",
     },
@@ -133,6 +141,18 @@ pub(crate) fn variables(shown: impl Fn(&str) -> bool) -> BTreeMap<String, Option
     texts
         .filter(|(name, _)| !name.starts_with("HELVE_"))
         .collect()
+}
+
+/// Where the person who started the hub finds their programs.
+pub(crate) fn programs() -> Vec<PathBuf> {
+    let path = get("PATH").unwrap_or_default();
+    std::env::split_paths(&path).collect()
+}
+
+/// Where rustup keeps its toolchains.
+pub(crate) fn rustup_home() -> Option<PathBuf> {
+    let home = || get("HOME").map(|home| PathBuf::from(home).join(".rustup"));
+    get("RUSTUP_HOME").map(PathBuf::from).or_else(home)
 }
 
 /// The folder of the user's own configuration.

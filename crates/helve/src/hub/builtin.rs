@@ -3,6 +3,8 @@
 //! What the workspace defines goes before: a built-in tool whose name is taken stays out, and
 //! one whose alias is taken does without it.
 
+mod programs;
+
 use std::path::Path;
 
 use helve_core::def::AllowedPath;
@@ -53,7 +55,7 @@ pub(super) async fn add(
     root: &Path,
     config: &Toolsets,
 ) -> Result<Vec<String>, Failure> {
-    let mut told = programs(kernel, root, config).await?;
+    let mut told = add_programs(kernel, root, config).await?;
     for set in helve_tools::toolsets().map_err(Failure::output)? {
         let name = set.name().to_owned();
         for mut tool in set.into_tools() {
@@ -71,8 +73,13 @@ pub(super) async fn add(
 }
 
 /// Registers those that are programs, and lets go of those that there are no more.
-async fn programs(kernel: &Kernel, root: &Path, config: &Toolsets) -> Result<Vec<String>, Failure> {
-    let all = helve_tools::programs(root).map_err(|e| Failure::output(e.message))?;
+async fn add_programs(
+    kernel: &Kernel,
+    root: &Path,
+    config: &Toolsets,
+) -> Result<Vec<String>, Failure> {
+    let find = |program: &str| programs::find(program, root);
+    let all = helve_tools::programs(root, &find).map_err(|e| Failure::output(e.message))?;
     let (who, mut told, mut kept) = (hub_itself(), Vec::new(), Vec::new());
     for mut def in all {
         let name = def.name.to_string();
