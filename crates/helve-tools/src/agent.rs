@@ -13,8 +13,8 @@ use helve_kernel::helve_core::def::ExecutorKind;
 use helve_kernel::helve_core::name::nearest;
 use helve_kernel::store::RunFilter;
 use helve_kernel::{
-    Ctx, DefineTool, Entry, Kernel, Led, Principal, RunState, ToolError, Toolset, ToolsetError,
-    WeakKernel, tool,
+    Ctx, DefineTool, Entry, Kernel, Led, Principal, Run, RunState, ToolError, Toolset,
+    ToolsetError, WeakKernel, tool,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -89,6 +89,9 @@ pub struct Behind {
     pub servers: Vec<Server>,
 }
 
+/// How many runs are read at once.
+const PAGE: usize = 200;
+
 /// Shows the last calls and what came of them. Use it to see what was done, or why it failed.
 ///
 /// Only what was called in the same name, the last first. `run_result` has the whole answer
@@ -128,18 +131,28 @@ async fn logs(
                 .with_hint(format!("it is one of {}", known.join(", ")))
         })?),
     };
-    let filter = RunFilter {
-        owner: Some(who.owner.clone()),
-        state,
-        ..RunFilter::default()
-    };
-    // Agents under them are owners of their own.
-    let found = kernel.store().runs(filter, limit).await;
-    let found = found.map_err(|e| ToolError::dependency(e.to_string()))?;
-    let own = found
-        .into_iter()
-        .filter(|run| run.owner == who.owner && run.under == who.under);
-    let runs = own.map(|run| {
+    let mut own = Vec::new();
+    let mut before = None;
+    // A person's runs come with those of the agents under them, which are not meant.
+    while own.len() < limit {
+        let filter = RunFilter {
+            owner: Some(who.owner.clone()),
+            state,
+            before: before.take(),
+            ..RunFilter::default()
+        };
+        let page = kernel.store().runs(filter, PAGE).await;
+        let page = page.map_err(|e| ToolError::dependency(e.to_string()))?;
+        let whole = page.len() == PAGE;
+        before = page.last().map(|run| run.id.clone());
+        let theirs = |run: &Run| run.owner == who.owner && run.under == who.under;
+        own.extend(page.into_iter().filter(theirs));
+        if !whole {
+            break;
+        }
+    }
+    own.truncate(limit);
+    let runs = own.into_iter().map(|run| {
         let answer = run.answer.unwrap_or_default();
         Line {
             run_id: run.id.to_string(),
@@ -187,8 +200,7 @@ async fn servers(ctx: &Ctx) -> Result<Behind, ToolError> {
     name = "agent_mcp_call",
     title = "Call a tool of a server",
     category = "Agent",
-    risk = "read",
-    idempotent,
+    risk = "write",
     aliases = ["call_mcp_tool"],
     triggers = ["When a prompt names a server and a tool"],
     related = [("agent_servers", "tells the servers")],

@@ -3,9 +3,28 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use helve_core::policy::Policy;
-use helve_kernel::{Answer, Builder, Call, Keeper, Kernel, Principal, Toolset, UndoCall};
+use helve_kernel::{
+    Answer, Builder, Call, Executor, Keeper, Kernel, Permit, Principal, Registration, Reply,
+    ToolDef, ToolError, Toolset, UndoCall,
+};
 use serde_json::{Value, json};
+
+/// Runs programs by saying what they were given.
+pub(crate) struct Echo;
+
+#[async_trait]
+impl Executor for Echo {
+    async fn inspect(&self, _: &ToolDef) -> Result<Option<Value>, ToolError> {
+        Ok(None)
+    }
+
+    async fn run(&self, permit: &Permit) -> Result<Reply, ToolError> {
+        let ran = permit.def().name.as_str();
+        Ok(Reply::new(json!({"ran": ran, "with": permit.args()})))
+    }
+}
 
 /// A workspace, its kernel, and a person who may do everything.
 pub(crate) struct Rig {
@@ -46,6 +65,17 @@ impl Rig {
             me: Principal::person("ann"),
             _outer: outer,
         }
+    }
+
+    /// Registers a tool that is a program.
+    pub(crate) async fn register(&self, def: ToolDef, source: &str) {
+        let registration = Registration {
+            def,
+            source: source.to_owned(),
+            why: None,
+            replace: true,
+        };
+        self.kernel.register(&self.me, registration).await.unwrap();
     }
 
     /// Calls a tool.

@@ -69,3 +69,12 @@ fn what_only_looks_can_be_called_again() {
         );
     }
 }
+
+/// A client may run what only looks without asking its user, and nobody knows what another
+/// tool does.
+#[test]
+fn what_leads_to_others_does_not_say_that_it_only_looks() {
+    for tool in tools().into_iter().filter(|tool| tool.leads.is_some()) {
+        assert_ne!(tool.def.risk, Some(Risk::Read), "{}", tool.def.name);
+    }
+}

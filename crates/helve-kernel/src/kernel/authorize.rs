@@ -6,6 +6,7 @@ use helve_core::policy::{Call, Decision, Effect, Explanation};
 use serde_json::{Map, Value};
 
 use super::{Kernel, paths};
+use crate::registry::Behind;
 use crate::{Entry, Permission, Principal, ToolError};
 
 /// Permission, scope and ceiling: what a token allows before any rule is asked.
@@ -16,9 +17,11 @@ pub(super) fn permitted(principal: &Principal, entry: &Entry) -> Result<(), Tool
         let error = ToolError::permission(format!("`{name}` is outside the scopes of the token"));
         return Err(error.with_hint("use a token whose scopes match it"));
     }
-    // A tool that does not say counts as the most dangerous.
+    // A tool that does not say counts as the most dangerous. One that leads to others is
+    // measured by where it leads.
     let risk = entry.def.risk.unwrap_or(Risk::Write);
-    if risk > principal.max_risk {
+    let leads = matches!(entry.behind, Behind::Tools(_));
+    if !leads && risk > principal.max_risk {
         let (risk, most) = (risk.as_str(), principal.max_risk.as_str());
         return Err(ToolError::permission(format!(
             "`{name}` has risk `{risk}`, and the token allows at most `{most}`"

@@ -1,26 +1,11 @@
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use helve_kernel::helve_core::def::{Executor as Runs, ExecutorKind, Risk};
-use helve_kernel::{
-    Executor, Permit, Principal, Registration, Reply, ToolDef, ToolError, ToolName,
-};
-use serde_json::{Value, json};
+use helve_kernel::{Principal, ToolDef, ToolName};
+use serde_json::json;
 
 use super::{Server, Servers};
-use crate::testing::Rig;
-
-struct Echo;
-
-#[async_trait]
-impl Executor for Echo {
-    async fn inspect(&self, _: &ToolDef) -> Result<Option<Value>, ToolError> {
-        Ok(None)
-    }
-    async fn run(&self, permit: &Permit) -> Result<Reply, ToolError> {
-        Ok(Reply::new(json!({"with": permit.args()})))
-    }
-}
+use crate::testing::{Echo, Rig};
 
 async fn rig() -> Rig {
     let look = Servers::new(|| {
@@ -46,14 +31,7 @@ async fn rig() -> Rig {
     runs.settings.insert("server".into(), json!("hub"));
     runs.settings.insert("tool".into(), json!("findIssues"));
     def.executor = Some(runs);
-    let source = "mcp:hub".to_owned();
-    let registration = Registration {
-        def,
-        source,
-        why: None,
-        replace: false,
-    };
-    rig.kernel.register(&rig.me, registration).await.unwrap();
+    rig.register(def, "mcp:hub").await;
     rig
 }
 
@@ -63,7 +41,10 @@ async fn a_tool_of_a_server_is_called_by_its_own_name() {
     let args = json!({"server": "hub", "tool_name": "findIssues", "arguments": {}});
     let answer = rig.call("call_mcp_tool", args).await;
     assert_eq!(answer.meta.tool, "hub_find");
-    assert_eq!(answer.result.unwrap(), json!({"with": {}}));
+    assert_eq!(
+        answer.result.unwrap(),
+        json!({"ran": "hub_find", "with": {}})
+    );
     rig.refuses(
         "call_mcp_tool",
         &[

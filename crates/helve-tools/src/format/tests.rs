@@ -1,24 +1,9 @@
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use helve_kernel::helve_core::def::ExecutorKind;
-use helve_kernel::{Executor, Permit, Registration, Reply, ToolDef, ToolError};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::testing::Rig;
-
-/// Says what it was given.
-struct Echo;
-
-#[async_trait]
-impl Executor for Echo {
-    async fn inspect(&self, _: &ToolDef) -> Result<Option<Value>, ToolError> {
-        Ok(None)
-    }
-    async fn run(&self, permit: &Permit) -> Result<Reply, ToolError> {
-        Ok(Reply::new(json!({"with": permit.args()["path"]})))
-    }
-}
+use crate::testing::{Echo, Rig};
 
 #[tokio::test]
 async fn the_formatter_is_found_by_the_file_and_the_project() {
@@ -29,15 +14,8 @@ async fn the_formatter_is_found_by_the_file_and_the_project() {
     rig.write("Cargo.toml", "");
     rig.write("ruff.toml", "");
     rig.write("pyproject.toml", "");
-    for def in super::programs(&rig.root).unwrap() {
-        let source = "builtin".to_owned();
-        let registration = Registration {
-            def,
-            source,
-            why: None,
-            replace: true,
-        };
-        rig.kernel.register(&rig.me, registration).await.unwrap();
+    for def in super::programs(&rig.root, &|_| None).unwrap() {
+        rig.register(def, "builtin").await;
     }
     for (path, tool) in [("a.rs", "code_format_rust"), ("b/c.PY", "code_format_ruff")] {
         rig.write(path, "x");
@@ -45,7 +23,10 @@ async fn the_formatter_is_found_by_the_file_and_the_project() {
             let answer = rig.call(name, json!({"path": path})).await;
             assert_eq!(answer.meta.tool, tool);
             let given = rig.root.join(path).display().to_string();
-            assert_eq!(answer.result.unwrap(), json!({"with": given}));
+            assert_eq!(
+                answer.result.unwrap(),
+                json!({"ran": tool, "with": {"path": given}})
+            );
         }
     }
     rig.refuses(

@@ -10,7 +10,7 @@ use helve_kernel::{ToolDef, ToolError, ToolName};
 use serde_json::{Map, Value, json};
 
 use super::FOLDERS;
-use super::shelf::skill;
+use super::shelf::{LONGEST, skill};
 
 /// How many words a script can be given.
 const WORDS: usize = 16;
@@ -34,7 +34,7 @@ pub fn programs(workspace: &Path) -> Result<Vec<ToolDef>, ToolError> {
     let mut programs = Vec::new();
     for folder in FOLDERS {
         for (name, path) in listed(&workspace.join(folder)) {
-            let Ok(text) = fs::read_to_string(path.join("SKILL.md")) else {
+            let Some(text) = plain_text(&path.join("SKILL.md")) else {
                 continue;
             };
             let Ok(skill) = skill(&text, &format!("{folder}/{name}")) else {
@@ -54,8 +54,24 @@ pub fn programs(workspace: &Path) -> Result<Vec<ToolDef>, ToolError> {
     Ok(programs)
 }
 
+/// The text of a plain file of a length that instructions have: a link may lead to a device
+/// that never ends.
+fn plain_text(path: &Path) -> Option<String> {
+    let is_plain = |found: fs::Metadata| found.is_file() && found.len() <= LONGEST;
+    fs::symlink_metadata(path)
+        .is_ok_and(is_plain)
+        .then_some(())?;
+    let mut text = String::new();
+    let file = fs::File::open(path).ok()?;
+    file.take(LONGEST).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
 /// What lies in a folder, by name; links lead elsewhere and are left out.
 fn listed(folder: &Path) -> Vec<(String, std::path::PathBuf)> {
+    if !fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir()) {
+        return Vec::new();
+    }
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let plain = entries.filter(|e| e.file_type().is_ok_and(|t| !t.is_symlink()));
     let named = plain.filter_map(|e| Some((e.file_name().into_string().ok()?, e.path())));

@@ -13,7 +13,7 @@ const MOST: usize = 2_000;
 const DEEPEST: usize = 8;
 
 /// The most bytes of instructions.
-const LONGEST: u64 = 512 * 1024;
+pub(super) const LONGEST: u64 = 512 * 1024;
 
 /// A skill.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,25 +1,10 @@
 use std::io::Write as _;
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use helve_kernel::helve_core::def::ExecutorKind;
-use helve_kernel::{Executor, Permit, Registration, Reply, ToolDef, ToolError};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::testing::Rig;
-
-/// Says what it was given.
-struct Echo;
-
-#[async_trait]
-impl Executor for Echo {
-    async fn inspect(&self, _: &ToolDef) -> Result<Option<Value>, ToolError> {
-        Ok(None)
-    }
-    async fn run(&self, permit: &Permit) -> Result<Reply, ToolError> {
-        Ok(Reply::new(json!({"with": permit.args()})))
-    }
-}
+use crate::testing::{Echo, Rig};
 
 const PDF: &str =
     "---\nname: pdf\ndescription: Fills in forms.\nlicense: MIT\n---\n# How\nRead it.\n";
@@ -41,14 +26,7 @@ async fn rig() -> Rig {
     rig.write("skills/twice/SKILL.md", PDF);
     std::fs::create_dir_all(rig.root.join("skills/empty")).unwrap();
     for def in super::programs(&rig.root).unwrap() {
-        let source = "builtin".to_owned();
-        let registration = Registration {
-            def,
-            source,
-            why: None,
-            replace: true,
-        };
-        rig.kernel.register(&rig.me, registration).await.unwrap();
+        rig.register(def, "builtin").await;
     }
     rig
 }
@@ -102,7 +80,7 @@ async fn a_script_runs_only_where_it_is_registered_and_its_skill_is_on() {
     assert_eq!(ran.meta.tool, "skill_pdf_fill_py");
     assert_eq!(
         ran.result.unwrap(),
-        json!({"with": {"word_1": "--in", "word_2": "a b"}})
+        json!({"ran": "skill_pdf_fill_py" , "with": {"word_1": "--in", "word_2": "a b"}})
     );
     let off = rig
         .call("skills_disable", json!({"skill_name": "pdf"}))
@@ -298,4 +276,29 @@ async fn what_is_no_skill_or_leads_out_of_it_is_refused() {
         ],
     )
     .await;
+}
+
+/// A workspace may be a stranger's: nothing in it holds the hub up, or is taken for a script.
+#[tokio::test]
+async fn links_and_pipes_are_no_skills() {
+    let rig = rig().await;
+    let skill = |name: &str| rig.root.join("skills").join(name);
+    for name in ["endless", "piped", "elsewhere"] {
+        std::fs::create_dir_all(skill(name)).unwrap();
+    }
+    std::os::unix::fs::symlink("/dev/zero", skill("endless/SKILL.md")).unwrap();
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mkfifoat(rustix::fs::CWD, skill("piped/SKILL.md"), mode).unwrap();
+    rig.write(
+        "skills/elsewhere/SKILL.md",
+        "---\nname: elsewhere\ndescription: Leads away.\n---\n",
+    );
+    std::os::unix::fs::symlink(skill("pdf/scripts"), skill("elsewhere/scripts")).unwrap();
+    let programs = super::programs(&rig.root).unwrap();
+    let names: Vec<&str> = programs.iter().map(|def| def.name.as_str()).collect();
+    assert_eq!(names, ["skill_pdf_fill_py"]);
+    let listed = rig.data("skills_list", json!({})).await;
+    let names = listed["skills"].as_array().unwrap().iter();
+    let names: Vec<&str> = names.map(|skill| skill["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["draw", "elsewhere", "pdf"]);
 }

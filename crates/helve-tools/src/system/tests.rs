@@ -1,30 +1,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use helve_kernel::helve_core::def::{Executor as Runs, ExecutorKind, Risk};
-use helve_kernel::{
-    Executor, Permit, Principal, Registration, Reply, Tool, ToolDef, ToolError, ToolName,
-};
-use serde_json::{Value, json};
+use helve_kernel::{Principal, Tool, ToolDef, ToolName};
+use serde_json::json;
 
 use super::Surroundings;
-use crate::testing::Rig;
-
-/// Says what it was given.
-struct Echo;
-
-#[async_trait]
-impl Executor for Echo {
-    async fn inspect(&self, _: &ToolDef) -> Result<Option<Value>, ToolError> {
-        Ok(None)
-    }
-    async fn run(&self, permit: &Permit) -> Result<Reply, ToolError> {
-        Ok(Reply::new(
-            json!({"ran": permit.def().name.as_str(), "with": permit.args()}),
-        ))
-    }
-}
+use crate::testing::{Echo, Rig};
 
 async fn rig() -> Rig {
     let variables = [
@@ -57,13 +39,7 @@ async fn rig() -> Rig {
     runs.settings.insert("command".into(), json!(["/bin/true"]));
     def.executor = Some(runs);
     def.input_schema = json!({"type": "object", "properties": {"only": {"type": "string"}}, "additionalProperties": false});
-    let registration = Registration {
-        def,
-        source: "api".to_owned(),
-        why: None,
-        replace: false,
-    };
-    rig.kernel.register(&rig.me, registration).await.unwrap();
+    rig.register(def, "api").await;
     let plain = ToolDef::new(
         ToolName::new("plain_one").unwrap(),
         "Is no program. Use it never.",

@@ -88,7 +88,7 @@ fn show(args: &AnswerArgs, question: &Value) -> Done {
             format!("one of {}", options.join(", "))
         }
         None if form["type"] == "boolean" => "`yes` or `no`".to_owned(),
-        None if form["type"] == "object" => format!("JSON that fits {form}"),
+        None if form["type"] == "object" => format!("JSON that fits {}", shown_form(form)),
         None => "text".to_owned(),
     };
     shown.push_str(&format!(
@@ -112,8 +112,13 @@ fn read(words: &str, form: &Value) -> Result<Value, Failure> {
         let read = serde_json::from_str(words);
         return read.map_err(|e| {
             Failure::usage(format!("the answer is not JSON: {e}"))
-                .hint(format!("it must fit {form}"))
+                .hint(format!("it must fit {}", shown_form(form)))
         });
     }
     Ok(Value::from(words))
+}
+
+/// A form as a person may see it: it is what an agent wrote.
+fn shown_form(form: &Value) -> String {
+    out::visible(&form.to_string())
 }
