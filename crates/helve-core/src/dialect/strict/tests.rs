@@ -9,17 +9,20 @@ use super::*;
 use crate::schema::Schema;
 use crate::testing;
 
-/// Something that a schema may well take.
-fn sample(schema: &Value) -> Value {
+/// Something that a schema may well take, and by its first choice wherever there
+/// is one: not as the unnamed keys of another, which a strict form has no more.
+fn sample(schema: &Value) -> Option<Value> {
     if let Some(values) = schema.get("enum").and_then(Value::as_array) {
-        return values[0].clone();
+        return Some(values[0].clone());
     }
     if let Some(only) = schema.get("const") {
-        return only.clone();
+        return Some(only.clone());
     }
     for key in ["anyOf", "oneOf", "allOf"] {
         if let Some(choices) = schema.get(key).and_then(Value::as_array) {
-            return sample(&choices[0]);
+            let sample = sample(&choices[0])?;
+            let choice = Schema::compile(&choices[0]).ok()?;
+            return choice.accepts(&sample).then_some(sample);
         }
     }
     let kind = match schema.get("type") {
@@ -27,7 +30,7 @@ fn sample(schema: &Value) -> Value {
         Some(kind) => kind.as_str().unwrap(),
         None => "string",
     };
-    match kind {
+    Some(match kind {
         "object" => {
             let properties = schema.get("properties").and_then(Value::as_object);
             let required = schema.get("required").and_then(Value::as_array);
@@ -36,24 +39,27 @@ fn sample(schema: &Value) -> Value {
                 .into_iter()
                 .flatten()
                 .filter(|(name, _)| needed(name) || name.len() % 2 == 0);
-            Value::Object(args.map(|(name, s)| (name.clone(), sample(s))).collect())
+            let args = args.map(|(name, schema)| Some((name.clone(), sample(schema)?)));
+            Value::Object(args.collect::<Option<_>>()?)
         }
-        "array" => json!([sample(schema.get("items").unwrap_or(&json!({})))]),
+        "array" => json!([sample(schema.get("items").unwrap_or(&json!({})))?]),
         "integer" => json!(2),
         "number" => json!(2),
         "boolean" => json!(true),
         "null" => Value::Null,
         _ => json!("a"),
-    }
+    })
 }
 
 /// OpenAI's way to leave something out: null for every optional argument.
 fn with_nulls(value: &mut Value, schema: &Value) {
-    // The sample is of the first choice.
-    for key in ["anyOf", "oneOf", "allOf"] {
-        if let Some(choices) = schema.get(key).and_then(Value::as_array) {
-            with_nulls(value, &choices[0]);
-        }
+    let parts = |key: &str| schema.get(key).and_then(Value::as_array).into_iter();
+    // The sample is of the first choice; all parts of `allOf` become one.
+    let first = ["anyOf", "oneOf"]
+        .iter()
+        .filter_map(|key| parts(key).next()?.first());
+    for part in first.chain(parts("allOf").flatten()) {
+        with_nulls(value, part);
     }
     if let (Value::Object(map), Some(Value::Object(properties))) =
         (&mut *value, schema.get("properties"))
@@ -71,8 +77,7 @@ fn with_nulls(value: &mut Value, schema: &Value) {
 }
 
 fn keeps(schema: &Value) {
-    let instance = sample(schema);
-    let Ok(original) = Schema::compile(schema) else {
+    let (Some(instance), Ok(original)) = (sample(schema), Schema::compile(schema)) else {
         return;
     };
     if !original.accepts(&instance) {
