@@ -204,7 +204,7 @@ pub(crate) async fn list(State(hub): State<Hub>, Caller(who): Caller, query: Que
 }
 
 /// A run that the caller may see; others do not exist for them.
-pub(super) async fn seen(hub: &Hub, who: &Principal, id: &str) -> Result<Run, Problem> {
+pub(crate) async fn seen(hub: &Hub, who: &Principal, id: &str) -> Result<Run, Problem> {
     let parsed = RunId::parse(id).ok_or_else(|| Problem::not_found(id))?;
     let found = hub.kernel().store().run(&parsed).await;
     let found = found.map_err(|e| kept(&e))?;
