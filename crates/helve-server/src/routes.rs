@@ -121,7 +121,10 @@ routes! {
     get "/runs" list_runs Needs(RunRead), "Runs, newest first: one's own, or with `audit:read` all."
         [LIMIT, parameter("cursor", "RunId", "Where the last page ended."),
          parameter("tool", "Text", "Only those of this tool."),
-         parameter("state", "RunState", "Only those in this state.")]
+         parameter("state", "RunState", "Only those in this state."),
+         parameter("who", "Text", "Only those of this owner, or of agents under them."),
+         parameter("since", "Time", "Asked for not before (RFC 3339)."),
+         parameter("until", "Time", "Asked for before (RFC 3339).")]
         None => &[(200, "Runs")], &[400], runs::list;
     get "/runs/{id}" get_run Needs(RunRead), "A run, with its answer once there is one."
         [] None => &[(200, "Run")], &[404], runs::show;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use axum::extract::{Path, State};
 use helve_core::audit::{Entry, Head};
-use helve_kernel::store::AuditFilter;
+use helve_kernel::store::{AuditFilter, Order};
 use helve_kernel::{At, StoreError};
 use maud::{Markup, html};
 
@@ -83,6 +83,8 @@ pub(super) async fn list(State(hub): State<Hub>, visit: Visit, params: Params) -
         event: params.get("event").map(str::to_owned),
         since: read(&params, "since", moment)?,
         until: read(&params, "until", moment)?,
+        before: read(&params, "before", crate::input::number)?,
+        order: Order::NewestFirst,
         ..AuditFilter::default()
     };
     let found = hub.kernel().store().audit(filter, PAGE + 1).await;

@@ -1,14 +1,12 @@
 //! How the hub does: the last hour, what waits, what disclosure saves.
 
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
 use axum::extract::State;
 use helve_core::ToolDef;
 use helve_core::catalog::catalog_of;
 use helve_core::tokens::estimate;
-use helve_kernel::Run as Done;
-use helve_kernel::store::RunFilter;
+use helve_kernel::store::{Done, RunFilter};
 use helve_kernel::{At, Permission, RunState};
 use maud::{Markup, html};
 
@@ -21,6 +19,10 @@ use crate::Hub;
 use crate::api::{kept, may_see};
 
 const MINUTES: usize = 60;
+const HOUR: i64 = 60 * 60 * 1000;
+
+/// The most runs that the charts are drawn from.
+const MOST: usize = 50_000;
 const RECENT: usize = 10;
 
 /// The catalog that agents are shown first, in tokens.
@@ -37,7 +39,8 @@ struct Minute {
 pub(super) async fn show(State(hub): State<Hub>, visit: Visit) -> Given {
     let now = hub.kernel().now();
     let store = hub.kernel().store();
-    let done = store.runs(RunFilter::default(), 1000).await;
+    let since = At(now.0 - HOUR);
+    let done = store.activity(since, MOST).await;
     let done = done.map_err(|e| kept(&e))?;
     let theirs = |d: &&Done| may_see(&visit.who, &d.owner, d.under.as_deref());
     let minutes = by_minute(done.iter().filter(theirs), now);

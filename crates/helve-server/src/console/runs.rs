@@ -33,6 +33,9 @@ pub(super) async fn list(State(hub): State<Hub>, visit: Visit, params: Params) -
         }),
         state: read(&params, "state", RunState::parse)?,
         owner: (!all).then(|| visit.who.owner.clone()),
+        who: params.get("who").map(str::to_owned),
+        since: read(&params, "since", moment)?,
+        until: read(&params, "until", moment)?,
         before: read(&params, "before", RunId::parse)?,
     };
     let found = hub.kernel().store().runs(filter, PAGE + 1).await;
