@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { alarm, follow, inState, item, stage } from './browser.mjs';
 import { until } from './rig.mjs';
 
-const scene = stage({ hub: { toml: '[approvals]\nask_for = "1s"\n' } });
+const scene = stage({ hub: { toml: '[approvals]\nask_for = "4s"\n' } });
 
 function expired(hub, approval) {
   return until('the approval expires', async () => (await hub.person.approval(approval)).state === 'expired');
@@ -29,8 +29,8 @@ scene('a yes that comes too late is refused, and nothing is done', { javaScriptE
 });
 
 scene('what expires leaves the open inbox', async ({ hub, page }) => {
-  await page.goto('/console/inbox');
   const { approval } = await hub.agent.asks('file_write', { path: 'gone.txt', content: 'x\n' });
+  await page.goto('/console/inbox');
   await item(page, approval).waitFor();
   await item(page, approval).waitFor({ state: 'detached' });
   await expired(hub, approval);

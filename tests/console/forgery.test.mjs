@@ -20,14 +20,14 @@ async function untouched(hub, approval, name) {
 }
 
 for (const [name, spoil] of [
-  ['wrong', (field) => (field.value = field.value.replace(/./g, 'f'))],
-  ['empty', (field) => (field.value = '')],
-  ['missing', (field) => field.remove()],
+  ['wrong', (fields) => fields.forEach((field) => (field.value = field.value.replace(/./g, 'f')))],
+  ['empty', (fields) => fields.forEach((field) => (field.value = ''))],
+  ['missing', (fields) => fields.forEach((field) => field.remove())],
 ]) {
   scene(`a form whose mark is ${name} is refused, and nothing is done`, async ({ hub, page }) => {
     const { approval } = await asked(hub, name);
     await page.goto(`/console/inbox/${approval}`);
-    for (const field of await page.locator('input[name=csrf]').all()) await field.evaluate(spoil);
+    await page.locator('input[name=csrf]').evaluateAll(spoil);
     const answer = await follow(page, page.locator('button[data-act=approve]'));
     assert.equal(answer.status(), 403);
     await alarm(page);
@@ -45,7 +45,7 @@ scene("another session's mark is no good", async ({ hub, page, another }) => {
   await page.goto(`/console/inbox/${approval}`);
   const fields = page.locator('input[name=csrf]');
   assert.notEqual(await fields.first().inputValue(), mark);
-  for (const field of await fields.all()) await field.evaluate((e, value) => (e.value = value), mark);
+  await fields.evaluateAll((all, value) => all.forEach((field) => (field.value = value)), mark);
   const answer = await follow(page, page.locator('button[data-act=approve]'));
   assert.equal(answer.status(), 403);
   await untouched(hub, approval, 'other');

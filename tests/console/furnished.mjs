@@ -1,8 +1,9 @@
 // A workspace in which something has happened, and the address of every page about it.
 
+import fs from 'node:fs';
 import path from 'node:path';
 
-const SERVER = path.join(import.meta.dirname, 'changing-server.mjs');
+const SERVER = fs.readFileSync(path.join(import.meta.dirname, 'changing-server.mjs'), 'utf8');
 
 /** The definition of the tool of the server behind the hub. */
 export function noteTaker(description) {
@@ -12,11 +13,12 @@ export function noteTaker(description) {
 
 /** Two servers behind the hub: one that describes itself in `tool.json`, and one that is broken. */
 export const SERVERS = {
+  'notes-server.mjs': SERVER,
   'tool.json': noteTaker('Takes a note. Use it when something must not be forgotten.'),
   '.mcp.json': JSON.stringify({
     mcpServers: {
-      notes: { command: process.execPath, args: [SERVER] },
-      broken: { command: process.execPath, args: ['-e', 'process.exit(1)'] },
+      notes: { command: 'node', args: ['notes-server.mjs'] },
+      broken: { command: 'node', args: ['-e', 'process.exit(1)'] },
     },
   }),
 };

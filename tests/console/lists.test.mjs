@@ -65,7 +65,9 @@ scene('the record is whole, and each entry opens with what belongs to it', async
   await page.goto('/console/audit');
   await page.locator('[data-verified=yes]').waitFor();
   const entries = page.locator('table[data-list=audit] tr[data-seq]');
-  assert.notEqual(await entries.count(), 0);
+  const newest = await entries.evaluateAll((all) => all.map((e) => Number(e.dataset.seq)));
+  assert.notEqual(newest.length, 0);
+  assert.deepEqual(newest, newest.toSorted((a, b) => b - a), 'the newest is first');
   await page.goto(`/console/audit?about=${made.written.run}`);
   const { items } = await hub.person.must('GET', `/audit?resource_id=${made.written.run}`);
   const listed = await entries.evaluateAll((all) => all.map((e) => Number(e.dataset.seq)));

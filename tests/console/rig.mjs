@@ -23,7 +23,12 @@ const UNHURRIED = '\n[server]\nrate = 100000\nburst = 100000\n';
 function environment() {
   const kept = Object.entries(process.env).filter(([key]) => !/^(HELVE|npm_)/.test(key));
   // The hub reads the user's rules from there, and finds none.
-  return { ...Object.fromEntries(kept), XDG_CONFIG_HOME: path.join(TARGET, 'no-config') };
+  return {
+    ...Object.fromEntries(kept),
+    XDG_CONFIG_HOME: path.join(TARGET, 'no-config'),
+    // Servers behind the hub are started with the Node that runs the tests.
+    PATH: `${path.dirname(process.execPath)}:${process.env.PATH}`,
+  };
 }
 
 /** Looks again and again until there is something. */
@@ -54,7 +59,7 @@ class Caller {
       signal: AbortSignal.timeout(PATIENCE),
     });
     const text = await answer.text();
-    const json = answer.headers.get('content-type')?.includes('json') && text;
+    const json = /^application\/(problem\+)?json/.test(answer.headers.get('content-type')) && text;
     return { status: answer.status, body: json ? JSON.parse(text) : text };
   }
 
@@ -160,6 +165,12 @@ class Hub {
     return stdout;
   }
 
+  /** Calls off what still runs: a hub that stops lets it end first, and a question waits for long. */
+  async calm() {
+    const { items } = await this.person.must('GET', '/runs?state=running');
+    await Promise.all(items.map((run) => this.person.ask('POST', `/runs/${run.id}/cancel`)));
+  }
+
   /** A file of the workspace, or nothing if it is not there. */
   read(name) {
     const place = path.join(this.folder, name);
@@ -173,6 +184,7 @@ class Hub {
   }
 
   async stop() {
+    await this.calm().catch(() => {});
     process.removeListener('exit', this.reaper);
     const late = setTimeout(() => this.child.kill('SIGKILL'), 10_000);
     this.child.kill('SIGTERM');
