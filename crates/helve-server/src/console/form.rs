@@ -75,29 +75,32 @@ fn choices(schema: &Value) -> Option<&Vec<Value>> {
         .filter(|values| !values.is_empty())
 }
 
-/// The fields for a schema; with what was there before, where something was.
-pub(super) fn fields(visit: &Visit, schema: &Value, given: &Map<String, Value>) -> Markup {
+/// The fields for a schema; with what was typed before, where something was.
+pub(super) fn fields(visit: &Visit, schema: &Value, typed: Option<&Sent>) -> Markup {
     let empty = Map::new();
     let properties = schema["properties"].as_object().unwrap_or(&empty);
     let required = schema["required"].as_array();
     let needed = |name: &str| required.is_some_and(|r| r.iter().any(|n| n == name));
     html! {
         @if properties.is_empty() && schema["type"] != "object" {
-            (field(visit, "", schema, true, given.get("")))
+            (field(visit, "", schema, true, typed))
         }
         @for (name, schema) in properties {
-            (field(visit, name, schema, needed(name), given.get(name)))
+            (field(visit, name, schema, needed(name), typed))
         }
     }
 }
 
-fn field(visit: &Visit, name: &str, schema: &Value, needed: bool, given: Option<&Value>) -> Markup {
+fn field(visit: &Visit, name: &str, schema: &Value, needed: bool, typed: Option<&Sent>) -> Markup {
     let kind = Field::of(name, schema);
     let id = format!("{PREFIX}{name}");
     let about = schema["description"].as_str();
     let hint = about.map(|_| format!("about.{name}"));
-    let value = given.or_else(|| schema.get("default"));
-    let text = value.map(|v| written(kind, v)).unwrap_or_default();
+    let text = match typed {
+        Some(typed) => typed.get(&id).map(str::to_owned),
+        None => schema.get("default").map(|value| written(kind, value)),
+    };
+    let text = text.unwrap_or_default();
     let limits = |key: &str| schema[key].as_number().map(ToString::to_string);
     html! {
         div.field {
@@ -112,8 +115,8 @@ fn field(visit: &Visit, name: &str, schema: &Value, needed: bool, given: Option<
                     min=[limits("minimum")] max=[limits("maximum")] aria-describedby=[hint.as_ref()];,
                 Field::Whole => input id=(id) name=(id) type="number" step="1" value=(text) required[needed]
                     min=[limits("minimum")] max=[limits("maximum")] aria-describedby=[hint.as_ref()];,
-                Field::Flag => (chosen(&id, hint.as_deref(), &[Value::Bool(true), Value::Bool(false)], value, needed)),
-                Field::Choice => (chosen(&id, hint.as_deref(), choices(schema).map_or(&[][..], Vec::as_slice), value, needed)),
+                Field::Flag => (chosen(&id, hint.as_deref(), &[Value::Bool(true), Value::Bool(false)], &text, needed)),
+                Field::Choice => (chosen(&id, hint.as_deref(), choices(schema).map_or(&[][..], Vec::as_slice), &text, needed)),
                 Field::Json => textarea.json id=(id) name=(id) rows="3" placeholder="JSON" spellcheck="false" aria-describedby=[hint.as_ref()] { (text) },
             }
             @if let Some(about) = about {
@@ -124,19 +127,13 @@ fn field(visit: &Visit, name: &str, schema: &Value, needed: bool, given: Option<
 }
 
 /// A choice; its values are written as JSON, so that a number stays a number.
-fn chosen(
-    id: &str,
-    hint: Option<&str>,
-    values: &[Value],
-    value: Option<&Value>,
-    needed: bool,
-) -> Markup {
+fn chosen(id: &str, hint: Option<&str>, values: &[Value], chosen: &str, needed: bool) -> Markup {
     html! {
         select id=(id) name=(id) aria-describedby=[hint] {
             @if !needed { option value="" {} }
             @for choice in values {
                 @let label = choice.as_str().map_or_else(|| choice.to_string(), str::to_owned);
-                option value=(choice.to_string()) selected[value == Some(choice)] { (line(&label)) }
+                option value=(choice.to_string()) selected[choice.to_string() == chosen] { (line(&label)) }
             }
         }
     }
