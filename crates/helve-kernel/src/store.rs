@@ -271,6 +271,12 @@ pub struct RunFilter {
     pub state: Option<RunState>,
     /// Of these owners, or of agents under them.
     pub owner: Option<String>,
+    /// The same once more, for those who look for somebody among what they may see.
+    pub who: Option<String>,
+    /// Asked for not before.
+    pub since: Option<At>,
+    /// Asked for before.
+    pub until: Option<At>,
     /// Older than this run.
     pub before: Option<RunId>,
 }
@@ -290,6 +296,35 @@ pub struct AuditFilter {
     pub until: Option<At>,
     /// After this number.
     pub after: u64,
+    /// Before this number.
+    pub before: Option<u64>,
+    /// Which end comes first.
+    pub order: Order,
+}
+
+/// Which end comes first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Order {
+    /// As it was written.
+    #[default]
+    OldestFirst,
+    /// The other way round.
+    NewestFirst,
+}
+
+/// How a run went, in a few words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Done {
+    /// When it was asked for.
+    pub created: At,
+    /// When it ended.
+    pub ended: Option<At>,
+    /// Where it stands.
+    pub state: RunState,
+    /// Who called.
+    pub owner: String,
+    /// Under whom, if an agent did.
+    pub under: Option<String>,
 }
 
 /// What a hub keeps.
@@ -381,6 +416,9 @@ pub trait Store: Send + Sync {
 
     /// Runs, newest first.
     async fn runs(&self, filter: RunFilter, limit: usize) -> Result<Vec<Run>, StoreError>;
+
+    /// How the last runs went, newest first: back to that moment, and at most so many.
+    async fn activity(&self, since: At, limit: usize) -> Result<Vec<Done>, StoreError>;
 
     /// Keeps what a run wrote. Not on the record, and durable with the next verb that
     /// is. A run that there is not, and a number that was used, are errors.
@@ -485,7 +523,7 @@ pub trait Store: Send + Sync {
     /// Adds an entry that goes with no other change.
     async fn record(&self, record: Record) -> Result<(), StoreError>;
 
-    /// Entries of the record, oldest first.
+    /// Entries of the record, oldest first unless the filter says otherwise.
     async fn audit(&self, filter: AuditFilter, limit: usize) -> Result<Vec<Entry>, StoreError>;
 
     /// Where the chain stands.

@@ -28,13 +28,13 @@ fn ok(value: &Value) -> Given {
     Ok(json_response(StatusCode::OK, value))
 }
 
-fn kept(error: &StoreError) -> Problem {
+pub(crate) fn kept(error: &StoreError) -> Problem {
     let status = StatusCode::SERVICE_UNAVAILABLE;
     Problem::new(status, "dependency", error.to_string()).hint("`helve doctor` tells more")
 }
 
 /// Whether somebody may look at what belongs to an owner: their own, that of agents
 /// under them, or everything with the right to read the record.
-fn may_see(who: &Principal, owner: &str, under: Option<&str>) -> bool {
+pub(crate) fn may_see(who: &Principal, owner: &str, under: Option<&str>) -> bool {
     who.may(Permission::AuditRead) || owner == who.owner || under == Some(who.owner.as_str())
 }

@@ -104,7 +104,7 @@ fn admit(hub: &Hub, route: &Route, request: &mut Request) -> Result<(), Problem>
     Ok(())
 }
 
-fn too_many(detail: &str, wait: Duration) -> Problem {
+pub(crate) fn too_many(detail: &str, wait: Duration) -> Problem {
     let seconds = wait.as_secs() + 1;
     let detail = format!("{detail}; wait {seconds} s");
     Problem {
@@ -124,20 +124,15 @@ fn authenticate(hub: &Hub, headers: &HeaderMap) -> Result<Principal, Problem> {
 
 fn known(hub: &Hub, headers: &HeaderMap) -> Result<Principal, Problem> {
     let mut shown = headers.get_all(header::AUTHORIZATION).iter();
-    let Some(value) = shown.next() else {
+    if shown.next().is_none() {
         return Err(unauthorized(
             "a token is needed: send `Authorization: Bearer <token>`",
         ));
-    };
+    }
     if shown.next().is_some() {
         return Err(unauthorized("one `Authorization` is enough"));
     }
-    let secret = value.to_str().ok().and_then(|v| {
-        let (scheme, secret) = v.split_once(' ')?;
-        scheme
-            .eq_ignore_ascii_case("bearer")
-            .then_some(secret.trim())
-    });
+    let secret = bearer(headers);
     let secret = secret.ok_or_else(|| unauthorized("the header must say `Bearer <token>`"))?;
     // One answer for all: unknown, expired and revoked look alike.
     let known = hub.kernel().authenticate(secret).or_else(|| {
@@ -145,6 +140,15 @@ fn known(hub: &Hub, headers: &HeaderMap) -> Result<Principal, Problem> {
         identity.principal(secret)
     });
     known.ok_or_else(|| unauthorized("the token is unknown, expired or revoked"))
+}
+
+/// The token that a request shows.
+pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(header::AUTHORIZATION)?;
+    let (scheme, secret) = value.to_str().ok()?.split_once(' ')?;
+    scheme
+        .eq_ignore_ascii_case("bearer")
+        .then_some(secret.trim())
 }
 
 pub(crate) fn unauthorized(detail: &str) -> Problem {

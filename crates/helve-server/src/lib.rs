@@ -8,6 +8,7 @@
 //! Nothing here holds SQL or decides policy.
 
 mod api;
+mod console;
 mod gateway;
 mod guard;
 mod identity;
@@ -19,6 +20,7 @@ mod paths;
 mod problem;
 mod rate;
 mod routes;
+mod rules;
 mod schemas;
 mod stream;
 mod view;
@@ -30,12 +32,15 @@ use axum::Router;
 use helve_kernel::{Answer, Call, Keeping, Kernel, Principal};
 use tokio_util::sync::CancellationToken;
 
+use console::{Followed, Saved, Sessions};
 use metrics::Metrics;
 use rate::Rates;
 
+pub use console::{Colour, Painter};
 pub use gateway::Gateway;
 pub use identity::{Identity, IdentitySettings};
 pub use openapi::document as openapi_document;
+pub use rules::Rules;
 
 /// How a server behaves.
 #[derive(Clone)]
@@ -84,6 +89,11 @@ struct Inner {
     strangers: Rates,
     closing: CancellationToken,
     gateway: OnceLock<Arc<dyn Gateway>>,
+    rules: OnceLock<Arc<dyn Rules>>,
+    painter: OnceLock<Arc<dyn Painter>>,
+    sessions: Sessions,
+    followed: Followed,
+    saved: Saved,
 }
 
 impl Hub {
@@ -99,6 +109,11 @@ impl Hub {
             strangers,
             closing: CancellationToken::new(),
             gateway: OnceLock::new(),
+            rules: OnceLock::new(),
+            painter: OnceLock::new(),
+            sessions: Sessions::default(),
+            followed: Followed::default(),
+            saved: Saved::default(),
         }))
     }
 
@@ -111,6 +126,47 @@ impl Hub {
 
     pub(crate) fn gateway(&self) -> Option<&Arc<dyn Gateway>> {
         self.0.gateway.get()
+    }
+
+    /// The same, with a place for rules that people decide on.
+    #[must_use]
+    pub fn with_rules(self, rules: Arc<dyn Rules>) -> Self {
+        let _ = self.0.rules.set(rules);
+        self
+    }
+
+    pub(crate) fn rules(&self) -> Option<&Arc<dyn Rules>> {
+        self.0.rules.get()
+    }
+
+    /// The same, with colours for code.
+    #[must_use]
+    pub fn with_painter(self, painter: Arc<dyn Painter>) -> Self {
+        let _ = self.0.painter.set(painter);
+        self
+    }
+
+    pub(crate) fn painter(&self) -> Option<&Arc<dyn Painter>> {
+        self.0.painter.get()
+    }
+
+    /// Where somebody can sign in to the console with that token: once, for ten minutes.
+    /// It begins at the hub's address.
+    pub fn sign_in_link(&self, secret: &str) -> Option<String> {
+        let code = self.0.sessions.invite(secret).ok()?;
+        Some(format!("/console/enter/{code}"))
+    }
+
+    pub(crate) fn sessions(&self) -> &Sessions {
+        &self.0.sessions
+    }
+
+    pub(crate) fn followed(&self) -> &Followed {
+        &self.0.followed
+    }
+
+    pub(crate) fn saved(&self) -> &Saved {
+        &self.0.saved
     }
 
     /// The kernel.

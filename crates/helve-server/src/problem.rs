@@ -104,6 +104,8 @@ impl IntoResponse for Problem {
         if let Some(seconds) = self.retry_after {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
+        // For whoever shows it otherwise.
+        response.extensions_mut().insert(self);
         response
     }
 }

@@ -121,7 +121,10 @@ routes! {
     get "/runs" list_runs Needs(RunRead), "Runs, newest first: one's own, or with `audit:read` all."
         [LIMIT, parameter("cursor", "RunId", "Where the last page ended."),
          parameter("tool", "Text", "Only those of this tool."),
-         parameter("state", "RunState", "Only those in this state.")]
+         parameter("state", "RunState", "Only those in this state."),
+         parameter("who", "Text", "Only those of this owner, or of agents under them."),
+         parameter("since", "Time", "Asked for not before (RFC 3339)."),
+         parameter("until", "Time", "Asked for before (RFC 3339).")]
         None => &[(200, "Runs")], &[400], runs::list;
     get "/runs/{id}" get_run Needs(RunRead), "A run, with its answer once there is one."
         [] None => &[(200, "Run")], &[404], runs::show;
@@ -181,6 +184,8 @@ routes! {
         [] Some("NewToken") => &[(201, "TokenCreated")], &[400, 409, 413, 415, 422, 503], tokens::create;
     delete "/tokens/{id}" revoke_token Needs(ToolRead), "Revokes a token, for streams that are open with it, too."
         [] None => &[(204, "")], &[404, 409, 503], tokens::revoke;
+    post "/console/links" create_sign_in_link Needs(RunRead), "A link by which whoever has this token signs in to the console: once, for ten minutes. For people."
+        [] None => &[(201, "SignInLink")], &[503], tokens::sign_in_link;
     get "/me" whoami Needs(ToolRead), "Who the token belongs to, and what it may do."
         [] None => &[(200, "Me")], &[], tokens::me;
     get "/catalog" get_catalog Needs(ToolRead), "The tools in one line each, within a budget of tokens."
@@ -238,6 +243,7 @@ pub(crate) fn router(hub: &Hub, doors: Router) -> Router {
         router = router.route(route.path, handler);
     }
     router
+        .merge(crate::console::router(hub))
         .method_not_allowed_fallback(wrong_method)
         .fallback(nowhere)
         .layer(from_fn(contained))

@@ -591,6 +591,7 @@ fn governance() -> Vec<(&'static str, Value)> {
         ("Token", object(&token)),
         ("Tokens", page(&reference("Token"))),
         ("TokenCreated", object(&created)),
+        ("SignInLink", object(&[("path", text()), ("url", text())])),
         (
             "Me",
             object(&[

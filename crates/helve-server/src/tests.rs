@@ -6,6 +6,7 @@
 mod approvals;
 mod audit;
 mod changes;
+mod console;
 mod door;
 mod flaky;
 mod logs;

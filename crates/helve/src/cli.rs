@@ -23,6 +23,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Up(cmd::up::UpArgs),
+    Console(cmd::console::ConsoleArgs),
     Mcp(cmd::mcp::McpArgs),
     Call(cmd::call::CallArgs),
     Tools(cmd::tools::ToolsArgs),

@@ -9,6 +9,7 @@ pub(crate) mod cancel;
 pub(crate) mod catalog;
 pub(crate) mod check;
 pub(crate) mod completions;
+pub(crate) mod console;
 pub(crate) mod convert;
 pub(crate) mod deny;
 pub(crate) mod diff;

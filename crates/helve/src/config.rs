@@ -21,6 +21,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::exit::Failure;
+use crate::state::State;
 use crate::{env, load};
 use changes::{Changes, Sandbox};
 use databases::Databases;
@@ -130,6 +131,21 @@ impl Config {
                 require_sandbox |= alone.sandbox.require_sandbox;
                 merge(&mut value, found);
             }
+        }
+        let remembered = State::of(root).rules();
+        if let Some(found) = load::toml_file(&remembered)? {
+            let alone = read(&found).map_err(|problem| wrong(&remembered, &problem))?;
+            alone
+                .policy()
+                .map_err(|problem| wrong(&remembered, &problem))?;
+            // Rules are all that may stand there.
+            if found
+                .as_object()
+                .is_some_and(|keys| keys.keys().any(|key| key != "policy"))
+            {
+                return Err(wrong(&remembered, "only `[[policy]]` belongs here"));
+            }
+            rules.extend(alone.policy);
         }
         let mut config = read(&value).map_err(|problem| wrong(root, &problem))?;
         config.server.listen = env::listen().or(config.server.listen);

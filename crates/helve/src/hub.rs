@@ -9,6 +9,7 @@ mod collect;
 mod door;
 mod identity;
 mod notify;
+mod rules;
 mod tools;
 mod upstreams;
 mod watch;
@@ -170,6 +171,7 @@ impl Open {
             identity,
             ..default
         };
+        let remembered = Arc::new(rules::Remembered::new(kernel.clone(), root.to_owned()));
         let gate = Arc::new(upstreams::Gate::new(upstreams.clone(), root));
         let front = Front::new(
             kernel.clone(),
@@ -180,7 +182,9 @@ impl Open {
             front,
             upstreams,
             body_limit: settings.body_limit,
-            hub: Hub::new(kernel, settings).with_gateway(gate),
+            hub: Hub::new(kernel, settings)
+                .with_gateway(gate)
+                .with_rules(remembered),
             state,
             config,
             root: root.to_owned(),

@@ -67,6 +67,7 @@ fn main() -> ExitCode {
         cli::Command::Unpin(args) => wait(cmd::unpin::run(&args)),
         cli::Command::Gc(args) => wait(cmd::gc::run(&args)),
         cli::Command::Approvals(args) => wait(cmd::approvals::run(&args)),
+        cli::Command::Console(args) => wait(cmd::console::run(&args)),
         cli::Command::Questions(args) => wait(cmd::questions::run(&args)),
         cli::Command::Answer(args) => wait(cmd::answer::run(&args)),
         cli::Command::Approve(args) => wait(cmd::approve::run(&args)),

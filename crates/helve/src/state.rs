@@ -61,6 +61,11 @@ impl State {
         self.0.join("changes")
     }
 
+    /// Rules that people remembered.
+    pub(crate) fn rules(&self) -> PathBuf {
+        self.0.join("rules.toml")
+    }
+
     /// Where `helve mcp` finds the hub.
     pub(crate) fn socket(&self) -> PathBuf {
         self.0.join("mcp.sock")

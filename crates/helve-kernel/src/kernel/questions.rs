@@ -24,6 +24,11 @@ impl Kernel {
         self.inner.people.open(theirs)
     }
 
+    /// Whether somebody is among those who are asked.
+    pub fn can_answer(&self, who: &Principal, question: &Question) -> bool {
+        may_answer(who, question)
+    }
+
     /// Answers a question, once; the record says who.
     pub async fn answer_question(
         &self,

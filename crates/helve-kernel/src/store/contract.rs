@@ -49,7 +49,8 @@ macro_rules! store_contract {
                 a_run_opens_as_it_is, an_id_is_used_once,
                 a_run_that_is_handed_over_keeps_its_place, a_run_moves_from_where_it_may_be,
                 a_run_begins_and_ends_once, one_of_many_moves_counts,
-                a_move_closes_an_open_approval, runs_are_listed_newest_first, runs_are_filtered
+                a_move_closes_an_open_approval, runs_are_listed_newest_first, runs_are_filtered,
+                runs_are_found_by_whom_and_when
             ]
             keys: [a_key_opens_one_run, one_of_many_opens_is_new]
             approvals: [

@@ -23,7 +23,7 @@ use serde_json::Value;
 
 use self::state::State;
 use super::{
-    AuditFilter, Decided, IdempotencyKey, Move, Opened, Record, Registered, RunFilter, Store,
+    AuditFilter, Decided, Done, IdempotencyKey, Move, Opened, Record, Registered, RunFilter, Store,
     StoreError, Version,
 };
 use crate::approval::{Approval, ApprovalState, Decision, Notice};
@@ -247,6 +247,10 @@ impl Store for MemoryStore {
 
     async fn record(&self, record: Record) -> Result<(), StoreError> {
         self.state().chain.append(&record)
+    }
+
+    async fn activity(&self, since: At, limit: usize) -> Result<Vec<Done>, StoreError> {
+        Ok(self.state().activity(since, limit))
     }
 
     async fn audit(&self, filter: AuditFilter, limit: usize) -> Result<Vec<Entry>, StoreError> {

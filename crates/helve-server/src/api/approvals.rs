@@ -46,12 +46,12 @@ async fn with_changes(hub: &Hub, approval: &Approval) -> Result<Value, Problem> 
     Ok(view::approval(approval, changes.as_ref()))
 }
 
-pub(super) fn visible(who: &Principal, approval: &Approval) -> bool {
+pub(crate) fn visible(who: &Principal, approval: &Approval) -> bool {
     let decides = who.may(Permission::ApprovalDecide) && who.reaches(&approval.tool);
     decides || may_see(who, &approval.requester, approval.under.as_deref())
 }
 
-async fn seen(hub: &Hub, who: &Principal, id: &str) -> Result<Approval, Problem> {
+pub(crate) async fn seen(hub: &Hub, who: &Principal, id: &str) -> Result<Approval, Problem> {
     let parsed = ApprovalId::parse(id).ok_or_else(|| Problem::not_found(id))?;
     let found = hub.kernel().store().approval(&parsed).await;
     let found = found.map_err(|e| kept(&e))?;

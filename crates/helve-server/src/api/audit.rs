@@ -38,6 +38,7 @@ pub(crate) async fn list(State(hub): State<Hub>, Caller(_): Caller, query: Query
         since: time("since")?,
         until: time("until")?,
         after: query.number("after")?.unwrap_or(0),
+        ..AuditFilter::default()
     };
     let entries = hub.kernel().store().audit(filter, limit + 1).await;
     let mut entries = entries.map_err(|e| kept(&e))?;

@@ -83,7 +83,7 @@ fn sent(kind: &'static str, body: Sent) -> Given {
 
 /// A run whose changes the caller may look at: one that they may see, or one that they
 /// are asked about.
-async fn shown_to(hub: &Hub, who: &Principal, id: &str) -> Result<Run, Problem> {
+pub(crate) async fn shown_to(hub: &Hub, who: &Principal, id: &str) -> Result<Run, Problem> {
     let hidden = match seen(hub, who, id).await {
         Err(hidden) if hidden.status == StatusCode::NOT_FOUND => hidden,
         found => return found,

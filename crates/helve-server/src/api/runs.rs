@@ -11,7 +11,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 use helve_kernel::store::RunFilter;
-use helve_kernel::{Answer, Call, Ctx, ErrorKind, Principal, Run, RunId, RunState, Wait};
+use helve_kernel::{Answer, At, Call, Ctx, ErrorKind, Principal, Run, RunId, RunState, Wait};
 use serde_json::{Value, json};
 
 use super::tools::unknown;
@@ -180,6 +180,9 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     }
 }
 
+/// How a time is written.
+const TIME: &str = "a time like 2026-01-31T12:00:00Z";
+
 pub(crate) async fn list(State(hub): State<Hub>, Caller(who): Caller, query: Query) -> Given {
     let limit = query.limit()?;
     let filter = RunFilter {
@@ -189,6 +192,9 @@ pub(crate) async fn list(State(hub): State<Hub>, Caller(who): Caller, query: Que
         }),
         state: query.read("state", "a state of a run", RunState::parse)?,
         owner: (!who.may(helve_kernel::Permission::AuditRead)).then(|| who.owner.clone()),
+        who: query.get("who").map(str::to_owned),
+        since: query.read("since", TIME, At::parse)?,
+        until: query.read("until", TIME, At::parse)?,
         before: query.read("cursor", "what `next` said", RunId::parse)?,
     };
     let mut runs = hub
@@ -204,7 +210,7 @@ pub(crate) async fn list(State(hub): State<Hub>, Caller(who): Caller, query: Que
 }
 
 /// A run that the caller may see; others do not exist for them.
-pub(super) async fn seen(hub: &Hub, who: &Principal, id: &str) -> Result<Run, Problem> {
+pub(crate) async fn seen(hub: &Hub, who: &Principal, id: &str) -> Result<Run, Problem> {
     let parsed = RunId::parse(id).ok_or_else(|| Problem::not_found(id))?;
     let found = hub.kernel().store().run(&parsed).await;
     let found = found.map_err(|e| kept(&e))?;

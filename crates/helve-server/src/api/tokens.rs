@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::IntoResponse as _;
 use helve_core::def::Risk;
 use helve_kernel::{NewToken, Permission, PrincipalKind, TokenId};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Given, ok};
 use crate::guard::Caller;
 use crate::input::{Body, Id};
-use crate::problem::{Problem, json_response, shown};
+use crate::problem::{Problem, crashed, json_response, shown};
 use crate::{Hub, view};
 
 pub(crate) async fn list(State(hub): State<Hub>, Caller(who): Caller) -> Given {
@@ -22,6 +22,26 @@ pub(crate) async fn list(State(hub): State<Hub>, Caller(who): Caller) -> Given {
 
 pub(crate) async fn me(Caller(who): Caller) -> Given {
     ok(&view::principal(&who))
+}
+
+/// Signs nobody in by itself: whoever follows the link is who shows the token now.
+pub(crate) async fn sign_in_link(
+    State(hub): State<Hub>,
+    Caller(who): Caller,
+    headers: HeaderMap,
+) -> Given {
+    if who.kind != PrincipalKind::Person {
+        let detail = "the console is for people; this token is an agent's";
+        return Err(Problem::new(StatusCode::FORBIDDEN, "permission", detail));
+    }
+    let secret = crate::guard::bearer(&headers).ok_or_else(crashed)?;
+    let path = hub.sign_in_link(secret).ok_or_else(crashed)?;
+    let host = headers.get(header::HOST).and_then(|h| h.to_str().ok());
+    let url = format!("http://{}{path}", host.unwrap_or_default());
+    Ok(json_response(
+        StatusCode::CREATED,
+        &json!({"path": path, "url": url}),
+    ))
 }
 
 pub(crate) async fn create(State(hub): State<Hub>, Caller(who): Caller, body: Body) -> Given {

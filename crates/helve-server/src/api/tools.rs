@@ -86,7 +86,7 @@ pub(crate) async fn show(
 }
 
 /// A tool within the caller's scopes; others do not exist for them.
-pub(super) fn seen(hub: &Hub, who: &Principal, id: &str) -> Result<Arc<Entry>, Problem> {
+pub(crate) fn seen(hub: &Hub, who: &Principal, id: &str) -> Result<Arc<Entry>, Problem> {
     let entry = hub.kernel().find(id);
     let entry = entry.filter(|e| who.reaches(e.def.name.as_str()));
     entry.ok_or_else(|| unknown(hub, who, id))

@@ -14,7 +14,7 @@ use crate::problem::Problem;
 use crate::{Gateway, Hub, view};
 
 /// A hub without a gateway has no servers.
-fn gateway(hub: &Hub) -> Result<&Arc<dyn Gateway>, Problem> {
+pub(crate) fn gateway(hub: &Hub) -> Result<&Arc<dyn Gateway>, Problem> {
     hub.gateway().ok_or_else(|| {
         Problem::new(
             StatusCode::NOT_FOUND,
@@ -26,7 +26,7 @@ fn gateway(hub: &Hub) -> Result<&Arc<dyn Gateway>, Problem> {
 
 /// Where a server is and what it writes is for those who may change it: it may hold more
 /// than was meant to be seen.
-fn shown(who: &Principal, mut server: Value) -> Value {
+pub(crate) fn shown(who: &Principal, mut server: Value) -> Value {
     if !who.may(Permission::ToolRegister)
         && let Value::Object(server) = &mut server
     {

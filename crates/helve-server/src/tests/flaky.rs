@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use async_trait::async_trait;
 use helve_core::audit::{Entry, Hash, Head};
 use helve_kernel::store::{
-    AuditFilter, Decided, IdempotencyKey, Move, Opened, Record, Registered, RunFilter, Version,
+    AuditFilter, Decided, Done, IdempotencyKey, Move, Opened, Record, Registered, RunFilter,
+    Version,
 };
 use helve_kernel::{
     Approval, ApprovalId, ApprovalState, At, Changes, ChangesFilter, Chunk, Decision,
@@ -58,6 +59,7 @@ verbs! {
     spend_approval(id: &ApprovalId, bound: Hash, at: At, record: Record) bool;
     run(id: &RunId) Option<Run>;
     runs(filter: RunFilter, limit: usize) Vec<Run>;
+    activity(since: At, limit: usize) Vec<Done>;
     append_chunks(run: &RunId, chunks: Vec<Chunk>) ();
     chunks(run: &RunId, after: u64, limit: usize) Vec<Chunk>;
     decide(id: &ApprovalId, decision: Decision, granted_until: At, record: Record) Decided;

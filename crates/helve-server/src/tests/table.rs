@@ -223,7 +223,6 @@ async fn numbers_and_words_in_a_query_are_read_strictly() {
 async fn paths_that_are_not_there() {
     let bench = Bench::new().await;
     for path in [
-        "/",
         "/tool",
         "/tools/",
         "/tools/a/b",

@@ -1,7 +1,7 @@
 //! The record: how entries are written, read and checked.
 
 use helve_core::audit::{Entry, Hash, Head};
-use helve_kernel::store::{AuditFilter, Record};
+use helve_kernel::store::{AuditFilter, Order, Record};
 use rusqlite::{Connection, Row, params};
 
 use super::failure::Failure;
@@ -100,14 +100,19 @@ pub(super) fn entries(
             None => return Ok(Vec::new()),
         }
     }
+    let order = match filter.order {
+        Order::OldestFirst => "seq",
+        Order::NewestFirst => "seq DESC",
+    };
     Query::new("SELECT seq, hash, record FROM audit")
         .and("seq > ?", Some(after))
+        .and("seq < ?", filter.before.map(number))
         .and("resource = ?", filter.resource)
         .and("actor = ?", filter.actor)
         .and("event = ?", filter.event)
         .and("at >= ?", filter.since.map(|at| at.0))
         .and("at < ?", filter.until.map(|at| at.0))
-        .rows(conn, "seq", limit, |row| {
+        .rows(conn, order, limit, |row| {
             Ok(Entry {
                 seq: count(row, "seq")?,
                 record: row::value(row, "record")?,

@@ -1,7 +1,7 @@
 //! Runs, the keys that lead to them, and what they wrote.
 
 use helve_core::audit::Hash;
-use helve_kernel::store::{IdempotencyKey, Move, Opened, RunFilter};
+use helve_kernel::store::{Done, IdempotencyKey, Move, Opened, RunFilter};
 use helve_kernel::{Approval, ApprovalId, At, Chunk, Run, RunId, RunState, Stream};
 use rusqlite::{Connection, Row, params};
 
@@ -191,8 +191,34 @@ pub(super) fn list(
         .and("tool = ?", filter.tool)
         .and(state, filter.state.map(|s| s.as_str().to_owned()))
         .and("(owner = ? OR under = ?)", filter.owner)
+        .and("(owner = ? OR under = ?)", filter.who)
+        .and("created >= ?", filter.since.map(|at| at.0))
+        .and("created < ?", filter.until.map(|at| at.0))
         .and("id < ?", filter.before.map(|id| id.as_str().to_owned()))
         .rows(conn, "id DESC", limit, to_run)
+}
+
+/// Newest first, as far as they are new enough: ids go with time, so the first that is
+/// older ends it.
+pub(super) fn activity(conn: &Connection, since: At, limit: usize) -> Result<Vec<Done>, Failure> {
+    let sql = "SELECT created, ended, state, owner, under FROM runs ORDER BY id DESC LIMIT ?1";
+    let mut statement = conn.prepare_cached(sql)?;
+    let mut rows = statement.query(params![i64::try_from(limit).unwrap_or(i64::MAX)])?;
+    let mut out = Vec::new();
+    while let Some(row) = rows.next()? {
+        let created = at(row, "created")?;
+        if created < since {
+            break;
+        }
+        out.push(Done {
+            created,
+            ended: maybe_at(row, "ended")?,
+            state: word(row, "state", RunState::parse)?,
+            owner: row.get("owner")?,
+            under: row.get("under")?,
+        });
+    }
+    Ok(out)
 }
 
 fn to_run(row: &Row<'_>) -> Result<Run, Failure> {

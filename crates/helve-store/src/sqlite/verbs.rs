@@ -6,8 +6,8 @@
 use async_trait::async_trait;
 use helve_core::audit::{Entry, Hash, Head};
 use helve_kernel::store::{
-    AuditFilter, Decided, IdempotencyKey, Move, Opened, Opening, Record, Registered, RunFilter,
-    Version,
+    AuditFilter, Decided, Done, IdempotencyKey, Move, Opened, Opening, Record, Registered,
+    RunFilter, Version,
 };
 use helve_kernel::{
     Approval, ApprovalId, ApprovalState, At, Changes, ChangesFilter, Chunk, Decision,
@@ -123,6 +123,11 @@ impl Store for SqliteStore {
 
     async fn runs(&self, filter: RunFilter, limit: usize) -> Result<Vec<Run>, StoreError> {
         self.read(move |conn| runs::list(conn, filter, limit)).await
+    }
+
+    async fn activity(&self, since: At, limit: usize) -> Result<Vec<Done>, StoreError> {
+        self.read(move |conn| runs::activity(conn, since, limit))
+            .await
     }
 
     async fn append_chunks(&self, run: &RunId, chunks: Vec<Chunk>) -> Result<(), StoreError> {

@@ -11,7 +11,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::client::Client;
 use crate::config::{Config, DiscloseWord, LISTEN};
 use crate::exit::{Done, Exit, Failure};
-use crate::hub::{Age, Open, Synced};
+use crate::hub::{Age, Open, Synced, TERMINAL};
 use crate::state::State;
 use crate::{env, out, workspace};
 
@@ -66,7 +66,7 @@ pub(crate) async fn run(args: &UpArgs) -> Done {
     open.record("hub.started").await?;
     open.sign().await?;
     open.state.set_running(&url)?;
-    greet(&open, address, &url, token.as_deref());
+    greet(&open, address, &url, token.as_deref(), shows);
     open.tend(tell);
 
     let mut term = signal(SignalKind::terminate()).map_err(Failure::output)?;
@@ -116,7 +116,17 @@ fn shown(address: SocketAddr) -> String {
     }
 }
 
-fn greet(open: &Open, address: SocketAddr, url: &str, token: Option<&str>) {
+/// A link that signs the person at the terminal in; only a hint where others may read it.
+fn console(open: &Open, url: &str, shows: bool) -> String {
+    let secret = open.state.read_token(TERMINAL).filter(|_| shows);
+    let link = secret.and_then(|secret| open.hub.sign_in_link(&secret));
+    match link {
+        Some(path) => format!("{url}{path}  (once, for ten minutes)"),
+        None => format!("{url}/console; `helve console` prints a link"),
+    }
+}
+
+fn greet(open: &Open, address: SocketAddr, url: &str, token: Option<&str>, shows: bool) {
     let strong = |text: &str| out::styled(out::STRONG, text);
     if env::log().as_deref() == Some("quiet") {
         return;
@@ -134,9 +144,10 @@ fn greet(open: &Open, address: SocketAddr, url: &str, token: Option<&str>) {
     out::say(&format!(
         "  MCP        {url}/mcp, or the command `helve mcp`"
     ));
+    out::say(&format!("  console    {}", console(open, url, shows)));
     if !address.ip().is_loopback() {
         out::say(&format!(
-            "  {} other machines can reach it: every route but /healthz, /openapi.json and /docs \
+            "  {} other machines can reach it: every route but /healthz, /openapi.json, /docs and the sign-in page \
              needs a token, and nothing is encrypted; put TLS in front",
             strong("open")
         ));

@@ -74,7 +74,14 @@ pub(crate) async fn watch(
         match Config::load(&root) {
             Ok(new) => {
                 if new.policy != config.policy {
-                    told(&new_policy(&kernel, &new).await);
+                    match count_rules(&kernel, &new, "hub").await {
+                        Ok(true) => told(&Synced {
+                            changed: vec!["the policy".to_owned()],
+                            ..Synced::default()
+                        }),
+                        Ok(false) => {}
+                        Err(e) => told(&problem(&e)),
+                    }
                 }
                 if (&new.approvals, &new.server) != (&config.approvals, &config.server) {
                     told(&problem(
@@ -106,26 +113,28 @@ pub(crate) async fn watch(
     }
 }
 
-async fn new_policy(kernel: &Kernel, config: &Config) -> Synced {
-    let policy = match config.policy() {
-        Ok(policy) => policy,
-        Err(e) => return problem(&e),
-    };
+/// Lets the rules of a configuration count, on record as done by `actor`; whether they are
+/// others than before.
+pub(super) async fn count_rules(
+    kernel: &Kernel,
+    config: &Config,
+    actor: &str,
+) -> Result<bool, String> {
+    let policy = config.policy()?;
+    if policy == *kernel.policy() {
+        return Ok(false);
+    }
     let rules = serde_json::Value::Array(config.policy.clone());
     let hash = helve_core::audit::hash_of(&rules)
         .map(|h| h.to_string())
         .unwrap_or_default();
-    let record = Record::new(kernel.now(), "policy.changed", "hub", "policy")
+    let record = Record::new(kernel.now(), "policy.changed", actor, "policy")
         .with("rules", policy.rules().len())
         .with("hash", hash);
-    if let Err(e) = kernel.store().record(record).await {
-        return problem(&format!("the new rules do not count: {e}"));
-    }
+    let recorded = kernel.store().record(record).await;
+    recorded.map_err(|e| format!("the new rules do not count: {e}"))?;
     kernel.set_policy(policy);
-    Synced {
-        changed: vec!["the policy".to_owned()],
-        ..Synced::default()
-    }
+    Ok(true)
 }
 
 fn problem(what: &str) -> Synced {

@@ -10,8 +10,8 @@ use serde_json::Value;
 use crate::changes::{Changes, ChangesFilter, HistoryFilter, Past, RowChange};
 use crate::kernel::lock;
 use crate::store::{
-    AuditFilter, Decided, IdempotencyKey, MemoryStore, Move, Opened, Opening, Record, Registered,
-    RunFilter, Store, StoreError, Version,
+    AuditFilter, Decided, Done, IdempotencyKey, MemoryStore, Move, Opened, Opening, Record,
+    Registered, RunFilter, Store, StoreError, Version,
 };
 use crate::{
     Approval, ApprovalId, ApprovalState, At, Chunk, Decision, Notice, Run, RunId, Token, TokenId,
@@ -277,6 +277,10 @@ impl Store for FailingStore {
 
     async fn record(&self, record: Record) -> Result<(), StoreError> {
         pass!(self, record(record))
+    }
+
+    async fn activity(&self, since: At, limit: usize) -> Result<Vec<Done>, StoreError> {
+        pass!(self, activity(since, limit))
     }
 
     async fn audit(&self, filter: AuditFilter, limit: usize) -> Result<Vec<Entry>, StoreError> {

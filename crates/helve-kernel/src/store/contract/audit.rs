@@ -1,6 +1,7 @@
 //! The record itself.
 
 use super::*;
+use crate::store::Order;
 
 pub async fn an_entry_holds_the_whole_record(store: Kept) {
     assert_eq!(store.audit_head().await.unwrap(), Head::START);
@@ -139,6 +140,43 @@ pub async fn entries_are_filtered(store: Kept) {
             9,
             vec![5],
         ),
+        (newest(all()), 9, vec![5, 4, 3, 2, 1]),
+        (newest(all()), 2, vec![5, 4]),
+        (
+            AuditFilter {
+                before: Some(4),
+                ..newest(all())
+            },
+            2,
+            vec![3, 2],
+        ),
+        (
+            AuditFilter {
+                after: 1,
+                before: Some(4),
+                ..all()
+            },
+            9,
+            vec![2, 3],
+        ),
+        (
+            AuditFilter {
+                after: 4,
+                before: Some(2),
+                ..all()
+            },
+            9,
+            vec![],
+        ),
+        (
+            AuditFilter {
+                before: Some(u64::from(u32::MAX)),
+                until: Some(At(2_500)),
+                ..newest(all())
+            },
+            9,
+            vec![2, 1],
+        ),
     ] {
         let shown = format!("{filter:?}, {limit}");
         let found = store.audit(filter, limit).await.unwrap();
@@ -199,4 +237,12 @@ pub async fn many_writers_make_one_chain(store: Kept) {
         assert_eq!(get(&store, &id).await.state, RunState::Failed);
     }
     assert_eq!(whole(&store).await.len(), 96);
+}
+
+/// The same, the other way round.
+fn newest(filter: AuditFilter) -> AuditFilter {
+    AuditFilter {
+        order: Order::NewestFirst,
+        ..filter
+    }
 }

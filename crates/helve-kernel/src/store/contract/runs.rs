@@ -269,6 +269,7 @@ pub async fn runs_are_filtered(store: Kept) {
             state,
             owner: owner.map(str::to_owned),
             before: before.map(|i: usize| ids[i].clone()),
+            ..RunFilter::default()
         };
         let shown = format!("{filter:?}");
         let found = store.runs(filter, 9).await.unwrap();
@@ -276,4 +277,57 @@ pub async fn runs_are_filtered(store: Kept) {
         let wanted: Vec<_> = wanted.into_iter().map(|i: usize| ids[i].clone()).collect();
         assert_eq!(found, wanted, "{shown}");
     }
+}
+
+pub async fn runs_are_found_by_whom_and_when(store: Kept) {
+    let rows = [
+        ("bob", None, 1_000),
+        ("agent-7", Some("bob"), 2_000),
+        ("eve", Some("ann"), 2_000),
+        ("bob", Some("ann"), 3_000),
+    ];
+    let mut ids = Vec::new();
+    for (owner, under, created) in rows {
+        let run = Run {
+            owner: owner.to_owned(),
+            under: under.map(str::to_owned),
+            created: At(created),
+            ..a_run()
+        };
+        open(&store, &run, None).await;
+        ids.push(run.id);
+    }
+    for (owner, who, since, until, wanted) in [
+        (None, Some("bob"), None, None, vec![3, 1, 0]),
+        (Some("ann"), Some("bob"), None, None, vec![3]),
+        (Some("ann"), Some("nobody"), None, None, vec![]),
+        (None, None, Some(2_000), None, vec![3, 2, 1]),
+        (None, None, None, Some(2_000), vec![0]),
+        (None, None, Some(1_001), Some(3_000), vec![2, 1]),
+        (None, Some("ann"), Some(2_001), None, vec![3]),
+    ] {
+        let filter = RunFilter {
+            owner: owner.map(str::to_owned),
+            who: who.map(str::to_owned),
+            since: since.map(At),
+            until: until.map(At),
+            ..RunFilter::default()
+        };
+        let shown = format!("{filter:?}");
+        let found = store.runs(filter, 9).await.unwrap();
+        let found: Vec<_> = found.into_iter().map(|run| run.id).collect();
+        let wanted: Vec<_> = wanted.into_iter().map(|i: usize| ids[i].clone()).collect();
+        assert_eq!(found, wanted, "{shown}");
+    }
+    let times = async |since, limit| -> Vec<i64> {
+        let found = store.activity(At(since), limit).await.unwrap();
+        found.into_iter().map(|done| done.created.0).collect()
+    };
+    assert_eq!(times(0, 9).await, [3_000, 2_000, 2_000, 1_000]);
+    assert_eq!(times(2_000, 9).await, [3_000, 2_000, 2_000]);
+    assert_eq!(times(0, 2).await, [3_000, 2_000]);
+    assert_eq!(times(3_001, 9).await, [0; 0]);
+    let last = store.activity(At(3_000), 9).await.unwrap();
+    assert_eq!(last[0].owner, "bob");
+    assert_eq!(last[0].under.as_deref(), Some("ann"));
 }

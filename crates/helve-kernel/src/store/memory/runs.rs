@@ -9,7 +9,7 @@ use super::state::{State, taken};
 use crate::approval::{Approval, ApprovalState};
 use crate::changes::Turn;
 use crate::run::{Chunk, Run, RunState};
-use crate::store::{IdempotencyKey, Move, Opened, Record, RunFilter, StoreError};
+use crate::store::{Done, IdempotencyKey, Move, Opened, Record, RunFilter, StoreError};
 use crate::{ApprovalId, At, RunId};
 
 #[derive(Debug)]
@@ -174,13 +174,28 @@ impl State {
             .filter(|run| {
                 filter.tool.as_ref().is_none_or(|t| run.tool == *t)
                     && filter.state.is_none_or(|s| run.state == s)
-                    && filter
-                        .owner
-                        .as_ref()
-                        .is_none_or(|o| run.owner == *o || run.under.as_ref() == Some(o))
+                    && belongs(run, filter.owner.as_ref())
+                    && belongs(run, filter.who.as_ref())
+                    && filter.since.is_none_or(|since| run.created >= since)
+                    && filter.until.is_none_or(|until| run.created < until)
             })
             .take(limit)
             .cloned()
+            .collect()
+    }
+
+    pub(super) fn activity(&self, since: At, limit: usize) -> Vec<Done> {
+        let newest = self.runs.slots.values().rev().map(|slot| &slot.run);
+        newest
+            .take_while(|run| run.created >= since)
+            .take(limit)
+            .map(|run| Done {
+                created: run.created,
+                ended: run.ended,
+                state: run.state,
+                owner: run.owner.clone(),
+                under: run.under.clone(),
+            })
             .collect()
     }
 
@@ -243,4 +258,9 @@ fn enter(run: &mut Run, state: RunState, at: At) {
 /// Whether something can still become of an approval.
 pub(super) fn is_open(state: ApprovalState) -> bool {
     matches!(state, ApprovalState::Pending | ApprovalState::Approved)
+}
+
+/// Whether a run is of somebody, or of an agent under them.
+fn belongs(run: &Run, whose: Option<&String>) -> bool {
+    whose.is_none_or(|o| run.owner == *o || run.under.as_ref() == Some(o))
 }

@@ -12,7 +12,7 @@ use helve_core::audit::{Entry, Head};
 use super::changes::AllChanges;
 use super::runs::Runs;
 use crate::approval::{Approval, ApprovalState, Decision, Notice, Verdict};
-use crate::store::{AuditFilter, Decided, Record, Registered, StoreError, Version};
+use crate::store::{AuditFilter, Decided, Order, Record, Registered, StoreError, Version};
 use crate::token::Token;
 use crate::{ApprovalId, At, TokenId};
 
@@ -65,19 +65,23 @@ impl Chain {
         // Numbers have no gap: the one after `n` stands at `n`.
         let skipped = usize::try_from(filter.after).unwrap_or(usize::MAX);
         let entries = self.entries.as_deref().unwrap_or_default();
-        entries
-            .iter()
-            .skip(skipped)
-            .filter(|(at, entry)| {
-                is(entry, "resource", &filter.resource)
-                    && is(entry, "actor", &filter.actor)
-                    && is(entry, "event", &filter.event)
-                    && filter.since.is_none_or(|since| *at >= since)
-                    && filter.until.is_none_or(|until| *at < until)
-            })
-            .take(limit)
-            .map(|(_, entry)| entry.clone())
-            .collect()
+        let end = filter.before.map_or(entries.len(), |before| {
+            usize::try_from(before.saturating_sub(1))
+                .map_or(entries.len(), |n| n.min(entries.len()))
+        });
+        let entries = entries.get(skipped..end).unwrap_or_default().iter();
+        let matching = entries.filter(|(at, entry)| {
+            is(entry, "resource", &filter.resource)
+                && is(entry, "actor", &filter.actor)
+                && is(entry, "event", &filter.event)
+                && filter.since.is_none_or(|since| *at >= since)
+                && filter.until.is_none_or(|until| *at < until)
+        });
+        let cloned = |(_, entry): &(At, Entry)| entry.clone();
+        match filter.order {
+            Order::OldestFirst => matching.take(limit).map(cloned).collect(),
+            Order::NewestFirst => matching.rev().take(limit).map(cloned).collect(),
+        }
     }
 }
 
