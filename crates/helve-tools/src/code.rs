@@ -1,7 +1,8 @@
-//! Code: searched, and mapped.
+//! Code: searched, mapped, and in colours.
 
 #[cfg(feature = "code")]
 mod analyze;
+pub mod paint;
 mod search;
 #[cfg(feature = "code")]
 mod symbols;

@@ -27,6 +27,7 @@ mod testing;
 
 use std::path::Path;
 
+pub use code::paint;
 use helve_kernel::{ToolDef, ToolError, Toolset, ToolsetError};
 
 /// All sets, in the order in which they are listed.

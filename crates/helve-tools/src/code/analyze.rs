@@ -205,6 +205,14 @@ const LANGUAGES: &[(&str, Way, &[&str])] = &[
     ("text", Way::Counted, &["txt", "rst", "adoc"]),
 ];
 
+/// The grammar of a file, if there is one.
+pub(super) fn grammar(path: &Path) -> Option<&'static Grammar> {
+    match known(path).way {
+        Way::Grammar(grammar) => Some(grammar),
+        Way::Headings | Way::Counted | Way::Unknown => None,
+    }
+}
+
 fn known(path: &Path) -> Known {
     let end = path.extension().and_then(|e| e.to_str());
     let end = end.unwrap_or_default().to_lowercase();

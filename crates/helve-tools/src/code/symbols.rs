@@ -8,6 +8,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use tree_sitter::{Node, Parser, Tree};
 
+use super::paint::palette::{self, Palette};
+
 /// Something that is defined.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct Symbol {
@@ -39,6 +41,8 @@ pub(super) struct Grammar {
     /// Node and kind of what is defined.
     defines: &'static [(&'static str, &'static str)],
     imports: &'static [&'static str],
+    /// What colours a text of it.
+    pub(super) palette: fn(&str) -> &'static Palette,
 }
 
 /// How many are told of one file.
@@ -61,6 +65,7 @@ pub(super) const RUST: Grammar = Grammar {
         ("macro_definition", "macro"),
     ],
     imports: &["use_declaration", "extern_crate_declaration"],
+    palette: |_| &palette::RUST,
 };
 
 pub(super) const PYTHON: Grammar = Grammar {
@@ -74,6 +79,7 @@ pub(super) const PYTHON: Grammar = Grammar {
         "import_from_statement",
         "future_import_statement",
     ],
+    palette: |_| &palette::PYTHON,
 };
 
 /// JavaScript is read as TypeScript, which is more.
@@ -81,6 +87,7 @@ pub(super) const TYPESCRIPT: Grammar = Grammar {
     language: || tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into(),
     defines: SCRIPT,
     imports: &["import_statement"],
+    palette: |_| &palette::TYPESCRIPT,
 };
 
 /// With elements of HTML in it.
@@ -88,6 +95,7 @@ pub(super) const TSX: Grammar = Grammar {
     language: || tree_sitter_typescript::LANGUAGE_TSX.into(),
     defines: SCRIPT,
     imports: &["import_statement"],
+    palette: |_| &palette::TSX,
 };
 
 const SCRIPT: &[(&str, &str)] = &[
@@ -111,6 +119,7 @@ pub(super) const GO: Grammar = Grammar {
         ("type_spec", "type"),
     ],
     imports: &["import_spec"],
+    palette: |_| &palette::GO,
 };
 
 pub(super) const JAVA: Grammar = Grammar {
@@ -125,6 +134,7 @@ pub(super) const JAVA: Grammar = Grammar {
         ("constructor_declaration", "method"),
     ],
     imports: &["import_declaration"],
+    palette: |_| &palette::JAVA,
 };
 
 /// C is read as C++, which is nearly more.
@@ -142,6 +152,7 @@ pub(super) const CPP: Grammar = Grammar {
         ("preproc_function_def", "macro"),
     ],
     imports: &["preproc_include"],
+    palette: |_| &palette::CPP,
 };
 
 pub(super) const C_SHARP: Grammar = Grammar {
@@ -159,6 +170,7 @@ pub(super) const C_SHARP: Grammar = Grammar {
         ("local_function_statement", "function"),
     ],
     imports: &["using_directive"],
+    palette: |_| &palette::C_SHARP,
 };
 
 pub(super) const RUBY: Grammar = Grammar {
@@ -170,6 +182,7 @@ pub(super) const RUBY: Grammar = Grammar {
         ("singleton_method", "function"),
     ],
     imports: &["call"],
+    palette: |_| &palette::RUBY,
 };
 
 pub(super) const PHP: Grammar = Grammar {
@@ -183,12 +196,17 @@ pub(super) const PHP: Grammar = Grammar {
         ("method_declaration", "method"),
     ],
     imports: &["namespace_use_declaration"],
+    palette: |text| match text.contains("<?") {
+        true => &palette::PHP,
+        false => &palette::PHP_INSIDE,
+    },
 };
 
 pub(super) const BASH: Grammar = Grammar {
     language: || tree_sitter_bash::LANGUAGE.into(),
     defines: &[("function_definition", "function")],
     imports: &[],
+    palette: |_| &palette::BASH,
 };
 
 /// What a file of that language defines and brings in.

@@ -1,0 +1,2 @@
+; A field of something.
+(field_access field: (identifier) @property)
