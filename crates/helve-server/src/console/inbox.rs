@@ -298,7 +298,7 @@ fn question_article(hub: &Hub, visit: &Visit, question: &Question) -> Markup {
             @if answers {
                 form method="post" action={ "/console/questions/" (question.id) } {
                     (visit.csrf())
-                    (form::fields(visit, &question.form, None))
+                    (form::fields(visit, question.id.as_str(), &question.form, None))
                     button.main data-act="answer" { (visit.t(Word::Answer)) }
                 }
             }

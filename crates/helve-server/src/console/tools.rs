@@ -146,7 +146,7 @@ async fn page(
                 h2 { (visit.t(Word::CallIt)) }
                 form data-form="call" method="post" action={ "/console/tools/" (def.name) "/call" } {
                     (visit.csrf())
-                    (form::fields(visit, &def.input_schema, typed))
+                    (form::fields(visit, "call", &def.input_schema, typed))
                     button.main data-act="call" { (visit.t(Word::Call)) }
                 }
             }
