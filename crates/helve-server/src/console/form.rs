@@ -149,7 +149,8 @@ fn chosen(
             option value="" {}
             @for choice in values {
                 @let label = choice.as_str().map_or_else(|| choice.to_string(), str::to_owned);
-                option value=(choice.to_string()) selected[choice.to_string() == chosen] { (line(&label)) }
+                @let value = choice.to_string();
+                option value=(value) selected[value == chosen] { (line(&label)) }
             }
         }
     }
