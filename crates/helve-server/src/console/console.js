@@ -74,16 +74,40 @@ function plan() {
   }, 50);
 }
 
-if (document.querySelector("[data-badge]")) {
-  const live = new EventSource("/console/live");
-  live.addEventListener("change", (event) => {
-    const told = event.data.split(" ");
-    const live = (document.body.dataset.live || "").split(" ");
-    if (told.some((word) => live.includes(word) || word === "inbox")) plan();
+// A stream that is open while somebody looks: browsers hold only a few connections to one
+// place, for all tabs together.
+function watch(address, events) {
+  let source = null;
+  let over = false;
+  const end = () => {
+    over = true;
+    source?.close();
+  };
+  const open = () => {
+    if (over || document.hidden || (source && source.readyState !== EventSource.CLOSED)) return;
+    source = new EventSource(address());
+    for (const [name, heard] of Object.entries(events)) {
+      source.addEventListener(name, (event) => heard(event, end));
+    }
+  };
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) source?.close();
+    else open();
   });
-  // What happened between the page and the stream, or while it was away.
-  live.addEventListener("open", () => {
-    if (wanted.length) plan();
+  open();
+}
+
+if (document.querySelector("[data-badge]")) {
+  watch(() => "/console/live", {
+    change: (event) => {
+      const told = event.data.split(" ");
+      const live = (document.body.dataset.live || "").split(" ");
+      if (told.some((word) => live.includes(word) || word === "inbox")) plan();
+    },
+    // What happened between the page and the stream, or while it was away.
+    open: () => {
+      if (wanted.length) plan();
+    },
   });
 }
 
@@ -91,37 +115,50 @@ if (document.querySelector("[data-badge]")) {
 
 const logs = document.querySelector("pre[data-logs][data-from]");
 if (logs) {
-  const stream = new EventSource(`${logs.dataset.from}?after=${logs.dataset.after}`);
-  const append = (event, name) => {
+  const MOST = 200000;
+  let kept = logs.textContent.length;
+  const append = (event) => {
     const piece = document.createElement("span");
-    if (name === "stderr") piece.className = "err";
-    for (const part of visible(JSON.parse(event.data).text)) piece.append(part);
+    if (event.type === "stderr") piece.className = "err";
+    piece.append(...visible(JSON.parse(event.data).text));
     logs.append(piece);
+    // The end of it is what people look at; the whole is a download away.
+    for (kept += piece.textContent.length; kept > MOST && logs.firstChild !== piece; ) {
+      kept -= logs.firstChild.textContent.length;
+      logs.firstChild.remove();
+    }
+    logs.dataset.after = event.lastEventId;
     logs.parentElement.hidden = false;
     logs.scrollTop = logs.scrollHeight;
   };
-  for (const name of ["stdout", "stderr"]) stream.addEventListener(name, (event) => append(event, name));
-  for (const name of ["end", "revoked", "error"]) {
-    stream.addEventListener(name, () => {
-      stream.close();
-      plan();
-    });
-  }
+  const over = (event, end) => {
+    // A lost connection is no event of ours; the browser opens it again.
+    if (event.type === "error" && event.data === undefined) return;
+    end();
+    plan();
+  };
+  watch(() => `${logs.dataset.from}?after=${logs.dataset.after}`, {
+    stdout: append,
+    stderr: append,
+    end: over,
+    revoked: over,
+    error: over,
+  });
 }
 
 // The same as the server does: nothing hides.
 function visible(text) {
   const hidden = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb]/u;
-  const parts = [];
+  const parts = [""];
   for (const c of text) {
     if (!hidden.test(c) && !(c >= "\u{e0000}" && c <= "\u{e01ef}")) {
-      parts.push(c);
+      parts[parts.length - 1] += c;
       continue;
     }
     const mark = document.createElement("span");
     mark.className = "hid";
     mark.textContent = "U+" + c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0");
-    parts.push(mark);
+    parts.push(mark, "");
   }
   return parts;
 }

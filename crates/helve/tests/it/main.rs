@@ -15,6 +15,7 @@ mod hub_approvals;
 mod hub_audit;
 mod hub_builtin;
 mod hub_changes;
+mod hub_console;
 mod hub_doctor;
 mod hub_errors;
 mod hub_mcp;
