@@ -10,7 +10,7 @@ pub fn line(bytes: &[u8]) -> String {
         for c in chunk.valid().chars() {
             match c {
                 '\t' => out.push('\t'),
-                c if c.is_control() || helve_core::lint::is_hidden(c) || is_break(c) => {
+                c if hides(c) => {
                     out.extend(c.escape_unicode());
                 }
                 c => out.push(c),
@@ -21,6 +21,11 @@ pub fn line(bytes: &[u8]) -> String {
         }
     }
     out
+}
+
+/// Whether a character is not seen, or changes how others are: tabs and line ends too.
+pub fn hides(c: char) -> bool {
+    c.is_control() || helve_core::lint::is_hidden(c) || is_break(c)
 }
 
 /// The line ends of Unicode, which some terminals and browsers follow, and the

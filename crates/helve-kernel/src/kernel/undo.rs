@@ -146,7 +146,7 @@ impl Kernel {
                 Some(Reversible::No) => Err(ToolError::validation(format!(
                     "`{tool}` says that what it does cannot be undone"
                 ))),
-                _ => Err(ToolError::not_found(format!("`{id}` changed no files"))),
+                _ => conflict(format!("`{id}` changed no files; there is nothing to undo")),
             },
         }
     }

@@ -148,7 +148,7 @@ if (logs) {
 
 // The same as the server does: nothing hides.
 function visible(text) {
-  const hidden = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb]/u;
+  const hidden = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb]/u;
   const parts = [""];
   for (const c of text) {
     if (!hidden.test(c) && !(c >= "\u{e0000}" && c <= "\u{e01ef}")) {

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use helve_core::lint::is_hidden;
 use helve_kernel::At;
+use helve_kernel::helve_changes::visible::hides;
 use maud::{Markup, PreEscaped, html};
 use serde_json::Value;
 
@@ -126,11 +126,6 @@ fn push(out: &mut String, text: &str) {
             c => out.push(c),
         }
     }
-}
-
-/// What is not seen, or changes how the rest is seen.
-fn hides(c: char) -> bool {
-    c.is_control() || is_hidden(c) || matches!(c, '\u{2028}' | '\u{2029}')
 }
 
 /// JSON as people read it.

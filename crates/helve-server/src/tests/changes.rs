@@ -211,12 +211,12 @@ async fn a_run_that_changed_nothing_has_no_diff() {
         bench.get(&format!("/runs/{run}")).await.is(200)["changes"],
         Value::Null
     );
-    for ask in [
-        get(&format!("/runs/{run}/diff")),
-        post(&format!("/runs/{run}/undo")),
-        post(&format!("/runs/{run}/pin")),
+    for (ask, status) in [
+        (get(&format!("/runs/{run}/diff")), 404),
+        (post(&format!("/runs/{run}/undo")), 409),
+        (post(&format!("/runs/{run}/pin")), 404),
     ] {
-        let said = bench.send(ask.by(&bench.ann)).await.problem(404);
+        let said = bench.send(ask.by(&bench.ann)).await.problem(status);
         assert!(said.contains("changed no files"), "{said}");
     }
 }
