@@ -135,9 +135,8 @@ export function item(page, id) {
 
 /** Clicks what leads to another page, and gives the answer of the server to it. */
 export async function follow(page, target) {
-  const arrived = page.waitForResponse((r) => r.request().isNavigationRequest() && !isRedirect(r));
-  await target.click();
-  const answer = await arrived;
+  const arrived = (response) => response.request().isNavigationRequest() && !isRedirect(response);
+  const [answer] = await Promise.all([page.waitForResponse(arrived), target.click()]);
   await page.waitForLoadState();
   return answer;
 }
@@ -170,11 +169,13 @@ export async function whole(page) {
     links: [...document.querySelectorAll('[href], [src], [action], [formaction]')]
       .flatMap((e) => ['href', 'src', 'action', 'formaction'].map((name) => e.getAttribute(name)))
       .filter((place) => place && /^\s*(javascript|data|vbscript):/i.test(place)),
+    // Of two things with one id, a label or a hint finds the wrong one.
+    twice: [...document.querySelectorAll('[id]')].map((e) => e.id).filter((id, i, all) => all.indexOf(id) !== i),
     wide: document.documentElement.scrollWidth - globalThis.innerWidth,
   }));
   const { lang, wide, ...rest } = found;
   assert.match(lang, /^(en|zh)/);
   assert.ok(wide <= 0, `${page.url()} is ${wide} pixels wider than the window`);
-  const wanted = { titled: true, mains: 1, headers: true, inline: 0, handlers: 0, links: [] };
+  const wanted = { titled: true, mains: 1, headers: true, inline: 0, handlers: 0, links: [], twice: [] };
   assert.deepEqual(rest, wanted, `the page ${page.url()} is whole`);
 }

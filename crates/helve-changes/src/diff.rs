@@ -6,18 +6,6 @@
 
 mod json;
 mod lines;
-/// The lines of two texts that differ, with some around them: `-`, `+` or a blank, and the
-/// line with its end.
-pub fn of_texts(before: &str, after: &str, context: u32) -> Vec<(char, String)> {
-    let hunks = lines::hunks(before.as_bytes(), after.as_bytes(), context);
-    let all = hunks.into_iter().flat_map(|hunk| hunk.lines);
-    all.map(|(sign, line)| {
-        let line = String::from_utf8_lossy(&line).into_owned();
-        (char::from(sign.byte()), line)
-    })
-    .collect()
-}
-
 #[cfg(test)]
 mod tests;
 
@@ -79,6 +67,18 @@ pub fn unified(
     let raw = render(staged, blobs, limits, base, Form::People)?;
     let lines = raw.split(|b| *b == b'\n').map(visible::line);
     Ok(lines.collect::<Vec<_>>().join("\n"))
+}
+
+/// The lines of two texts that differ, with some around them: `-`, `+` or a blank, and the
+/// line with its end.
+pub fn of_texts(before: &str, after: &str, context: u32) -> Vec<(char, String)> {
+    let hunks = lines::hunks(before.as_bytes(), after.as_bytes(), context);
+    let all = hunks.into_iter().flat_map(|hunk| hunk.lines);
+    all.map(|(sign, line)| {
+        let line = String::from_utf8_lossy(&line).into_owned();
+        (char::from(sign.byte()), line)
+    })
+    .collect()
 }
 
 /// The diff for programs, byte for byte: `git apply` takes it. Paths are relative to
@@ -299,7 +299,11 @@ impl Out {
             State::Symlink(_) => "symlink".to_owned(),
             State::Absent => "nothing".to_owned(),
         };
-        let shown = visible::line(change.path.as_os_str().as_bytes());
+        // Only what stands outside of where names begin is told from the root.
+        let base = self.base.as_deref();
+        let path = base.and_then(|base| change.path.strip_prefix(base).ok());
+        let path = path.filter(|p| !p.as_os_str().is_empty());
+        let shown = visible::line(path.unwrap_or(&change.path).as_os_str().as_bytes());
         self.text(&format!(
             "{shown}: {} -> {}",
             word(&change.before),

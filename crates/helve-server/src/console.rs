@@ -311,6 +311,9 @@ async fn dressed(request: Request, next: Next) -> Response {
     let policy = HeaderValue::from_static(CONTENT);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_SECURITY_POLICY, policy);
+    // Without it, browsers do not say from where a form was sent, and it is refused.
+    let ours = HeaderValue::from_static("same-origin");
+    headers.insert(header::REFERRER_POLICY, ours);
     response
 }
 

@@ -9,6 +9,7 @@ mod collect;
 mod door;
 mod identity;
 mod notify;
+mod paint;
 mod rules;
 mod tools;
 mod upstreams;
@@ -184,7 +185,8 @@ impl Open {
             body_limit: settings.body_limit,
             hub: Hub::new(kernel, settings)
                 .with_gateway(gate)
-                .with_rules(remembered),
+                .with_rules(remembered)
+                .with_painter(Arc::new(paint::Grammars)),
             state,
             config,
             root: root.to_owned(),

@@ -58,7 +58,7 @@ impl Followed {
                 let at = head.seq + 1;
                 match head.append(entry.record) {
                     Ok((made, next)) if made.seq == entry.seq && made.hash == entry.hash => {
-                        head = next
+                        head = next;
                     }
                     _ => return Ok(Chain::Broken(at)),
                 }

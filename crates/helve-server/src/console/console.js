@@ -13,6 +13,8 @@ async function refresh() {
   }
   if (!answer.ok) return;
   const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+  localTimes(fresh);
+  const focused = place(document.activeElement);
   for (const part of document.querySelectorAll("[data-part]")) {
     const now = fresh.querySelector(`[data-part="${part.dataset.part}"]`);
     if (!now) continue;
@@ -20,22 +22,39 @@ async function refresh() {
     else if (part.outerHTML !== now.outerHTML && !isUsed(part)) part.replaceWith(now);
   }
   document.body.dataset.live = fresh.body.dataset.live;
-  localTimes();
+  // Whoever uses the keyboard stays where they were.
+  if (focused && document.activeElement === document.body) {
+    document.querySelector(focused)?.focus({ preventScroll: true });
+  }
+}
+
+// Where the keyboard is, so that it is found again in what was drawn anew.
+function place(element) {
+  const part = element?.closest?.("[data-part]");
+  if (!part) return null;
+  const within = `[data-part="${CSS.escape(part.dataset.part)}"] `;
+  if (element.id) return `#${CSS.escape(element.id)}`;
+  const href = element.getAttribute("href");
+  if (href) return `${within}a[href="${CSS.escape(href)}"]`;
+  if (element.dataset.act) return `${within}[data-act="${CSS.escape(element.dataset.act)}"]`;
+  const tag = element.tagName.toLowerCase();
+  const label = element.getAttribute("aria-label");
+  return label ? `${within}${tag}[aria-label="${CSS.escape(label)}"]` : `${within}${tag}`;
 }
 
 // Things with an id stay as they are as long as nothing about them changed: somebody may
 // be writing into one.
 function merge(part, now) {
   const have = new Map([...part.children].map((child) => [child.dataset.id, child]));
-  let place = null;
+  let last = null;
   for (const fresh of [...now.children]) {
     const old = have.get(fresh.dataset.id);
     have.delete(fresh.dataset.id);
     const stays = old && (old.dataset.state === fresh.dataset.state || isUsed(old));
     const child = stays ? old : fresh;
     if (old && !stays) old.replaceWith(fresh);
-    else if (child !== old) part.insertBefore(child, place ? place.nextSibling : part.firstChild);
-    place = child;
+    else if (child !== old) part.insertBefore(child, last ? last.nextSibling : part.firstChild);
+    last = child;
   }
   for (const gone of have.values()) gone.remove();
 }
@@ -180,10 +199,10 @@ addEventListener("pageshow", () => {
 
 // --- times as they are here ---
 
-function localTimes() {
-  for (const time of document.querySelectorAll("time[datetime]")) {
+function localTimes(page) {
+  for (const time of page.querySelectorAll("time[datetime]")) {
     const at = new Date(time.dateTime);
     if (!Number.isNaN(at.getTime())) time.title = at.toLocaleString();
   }
 }
-localTimes();
+localTimes(document);

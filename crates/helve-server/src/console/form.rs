@@ -75,29 +75,41 @@ fn choices(schema: &Value) -> Option<&Vec<Value>> {
         .filter(|values| !values.is_empty())
 }
 
-/// The fields for a schema; with what was there before, where something was.
-pub(super) fn fields(visit: &Visit, schema: &Value, given: &Map<String, Value>) -> Markup {
+/// The fields for a schema; with what was typed before, where something was. `scope` tells
+/// the forms of a page apart.
+pub(super) fn fields(visit: &Visit, scope: &str, schema: &Value, typed: Option<&Sent>) -> Markup {
     let empty = Map::new();
     let properties = schema["properties"].as_object().unwrap_or(&empty);
     let required = schema["required"].as_array();
     let needed = |name: &str| required.is_some_and(|r| r.iter().any(|n| n == name));
     html! {
         @if properties.is_empty() && schema["type"] != "object" {
-            (field(visit, "", schema, true, given.get("")))
+            (field(visit, scope, "", schema, true, typed))
         }
         @for (name, schema) in properties {
-            (field(visit, name, schema, needed(name), given.get(name)))
+            (field(visit, scope, name, schema, needed(name), typed))
         }
     }
 }
 
-fn field(visit: &Visit, name: &str, schema: &Value, needed: bool, given: Option<&Value>) -> Markup {
+fn field(
+    visit: &Visit,
+    scope: &str,
+    name: &str,
+    schema: &Value,
+    needed: bool,
+    typed: Option<&Sent>,
+) -> Markup {
     let kind = Field::of(name, schema);
-    let id = format!("{PREFIX}{name}");
+    let field = format!("{PREFIX}{name}");
+    let id = format!("{scope}.{name}");
     let about = schema["description"].as_str();
-    let hint = about.map(|_| format!("about.{name}"));
-    let value = given.or_else(|| schema.get("default"));
-    let text = value.map(|v| written(kind, v)).unwrap_or_default();
+    let hint = about.map(|_| format!("about.{id}"));
+    let text = match typed {
+        Some(typed) => typed.get(&field).map(str::to_owned),
+        None => schema.get("default").map(|value| written(kind, value)),
+    };
+    let text = text.unwrap_or_default();
     let limits = |key: &str| schema[key].as_number().map(ToString::to_string);
     html! {
         div.field {
@@ -106,15 +118,15 @@ fn field(visit: &Visit, name: &str, schema: &Value, needed: bool, given: Option<
                 @if needed { span.needed aria-hidden="true" { " *" } }
             }
             @match kind {
-                Field::Text => input id=(id) name=(id) type="text" value=(text) required[needed] aria-describedby=[hint.as_ref()];,
-                Field::Long => textarea id=(id) name=(id) rows="6" aria-describedby=[hint.as_ref()] { (text) },
-                Field::Number => input id=(id) name=(id) type="number" step="any" value=(text) required[needed]
+                Field::Text => input id=(id) name=(field) type="text" value=(text) required[needed] aria-describedby=[hint.as_ref()];,
+                Field::Long => textarea id=(id) name=(field) rows="6" aria-describedby=[hint.as_ref()] { (text) },
+                Field::Number => input id=(id) name=(field) type="number" step="any" value=(text) required[needed]
                     min=[limits("minimum")] max=[limits("maximum")] aria-describedby=[hint.as_ref()];,
-                Field::Whole => input id=(id) name=(id) type="number" step="1" value=(text) required[needed]
+                Field::Whole => input id=(id) name=(field) type="number" step="1" value=(text) required[needed]
                     min=[limits("minimum")] max=[limits("maximum")] aria-describedby=[hint.as_ref()];,
-                Field::Flag => (chosen(&id, hint.as_deref(), &[Value::Bool(true), Value::Bool(false)], value, needed)),
-                Field::Choice => (chosen(&id, hint.as_deref(), choices(schema).map_or(&[][..], Vec::as_slice), value, needed)),
-                Field::Json => textarea.json id=(id) name=(id) rows="3" placeholder="JSON" spellcheck="false" aria-describedby=[hint.as_ref()] { (text) },
+                Field::Flag => (chosen((&id, &field), hint.as_deref(), &[Value::Bool(true), Value::Bool(false)], &text, needed)),
+                Field::Choice => (chosen((&id, &field), hint.as_deref(), choices(schema).map_or(&[][..], Vec::as_slice), &text, needed)),
+                Field::Json => textarea.json id=(id) name=(field) rows="3" placeholder="JSON" spellcheck="false" aria-describedby=[hint.as_ref()] { (text) },
             }
             @if let Some(about) = about {
                 p.hint id=[hint.as_ref()] { (shown(visit, about, 1000)) }
@@ -123,20 +135,22 @@ fn field(visit: &Visit, name: &str, schema: &Value, needed: bool, given: Option<
     }
 }
 
-/// A choice; its values are written as JSON, so that a number stays a number.
+/// A choice; its values are written as JSON, so that a number stays a number. Nothing is
+/// chosen before somebody has chosen it.
 fn chosen(
-    id: &str,
+    (id, field): (&str, &str),
     hint: Option<&str>,
     values: &[Value],
-    value: Option<&Value>,
+    chosen: &str,
     needed: bool,
 ) -> Markup {
     html! {
-        select id=(id) name=(id) aria-describedby=[hint] {
-            @if !needed { option value="" {} }
+        select id=(id) name=(field) required[needed] aria-describedby=[hint] {
+            option value="" {}
             @for choice in values {
                 @let label = choice.as_str().map_or_else(|| choice.to_string(), str::to_owned);
-                option value=(choice.to_string()) selected[value == Some(choice)] { (line(&label)) }
+                @let value = choice.to_string();
+                option value=(value) selected[value == chosen] { (line(&label)) }
             }
         }
     }
@@ -163,7 +177,9 @@ pub(super) fn arguments(sent: &Sent, schema: &Value) -> Result<Value, Problem> {
             "" => schema,
             name => &schema["properties"][name],
         };
-        if let Some(value) = value(name, text, field)? {
+        let needed = schema["required"].as_array();
+        let needed = needed.is_some_and(|all| all.iter().any(|n| n == name));
+        if let Some(value) = value(name, text, field, needed)? {
             if name.is_empty() {
                 return Ok(value);
             }
@@ -173,15 +189,15 @@ pub(super) fn arguments(sent: &Sent, schema: &Value) -> Result<Value, Problem> {
     Ok(Value::Object(args))
 }
 
-fn value(name: &str, text: &str, schema: &Value) -> Result<Option<Value>, Problem> {
+fn value(name: &str, text: &str, schema: &Value, needed: bool) -> Result<Option<Value>, Problem> {
     let wrong = |what: &str| Problem::invalid(format!("`{name}` must be {what}"));
     let kind = Field::of(name, schema);
     // Browsers send the line ends of the network.
     let text = text.replace("\r\n", "\n");
     let trimmed = text.trim();
     match kind {
-        // An empty text can be meant where it must be given.
-        Field::Long | Field::Text if text.is_empty() => Ok(None),
+        // An empty text is meant where one must be given.
+        Field::Long | Field::Text if text.is_empty() && !needed => Ok(None),
         Field::Long | Field::Text => Ok(Some(Value::String(text))),
         _ if trimmed.is_empty() => Ok(None),
         Field::Number | Field::Whole => {
@@ -223,7 +239,8 @@ mod tests {
             "mode": {"enum": ["a", 1]},
             "tags": {"type": "array", "items": {"type": "string"}},
             "any": {},
-        }});
+            "must": {"type": "string"},
+        }, "required": ["must"]});
         for (fields, wanted) in [
             (
                 &[("arg.path", "a b"), ("csrf", "x")][..],
@@ -256,6 +273,7 @@ mod tests {
                 json!({}),
             ),
             (&[("arg.other", "{}")], json!({"other": {}})),
+            (&[("arg.must", "")], json!({"must": ""})),
         ] {
             assert_eq!(read(&schema, fields), Ok(wanted), "{fields:?}");
         }

@@ -8,7 +8,6 @@ use helve_core::def::{Reversible, Risk};
 use helve_kernel::{Approval, ApprovalState, At, Diff, DiffForm, Question, QuestionId, Verdict};
 use helve_kernel::{Permission, Principal};
 use maud::{Markup, html};
-use serde_json::Map;
 use std::time::Duration;
 
 use super::diff::{self, Shape, Shown, Sides};
@@ -299,7 +298,7 @@ fn question_article(hub: &Hub, visit: &Visit, question: &Question) -> Markup {
             @if answers {
                 form method="post" action={ "/console/questions/" (question.id) } {
                     (visit.csrf())
-                    (form::fields(visit, &question.form, &Map::new()))
+                    (form::fields(visit, question.id.as_str(), &question.form, None))
                     button.main data-act="answer" { (visit.t(Word::Answer)) }
                 }
             }

@@ -113,11 +113,7 @@ pub(super) fn refusal(visit: Option<&Visit>, lang: Lang, problem: &Problem) -> R
     let title = Word::Refused.in_lang(lang).to_owned();
     let body = html! {
         h1 { (title) }
-        div.alert role="alert" {
-            p { (text::visible(&problem.detail)) }
-            @for error in &problem.errors { p { (text::visible(&error.to_string())) } }
-            @if let Some(hint) = &problem.hint { p.hint { (text::visible(hint)) } }
-        }
+        (alert(problem))
     };
     let page = Page {
         title,
@@ -130,6 +126,17 @@ pub(super) fn refusal(visit: Option<&Visit>, lang: Lang, problem: &Problem) -> R
         response.headers_mut().insert(header::RETRY_AFTER, value);
     }
     response
+}
+
+/// What was refused, and why.
+pub(super) fn alert(problem: &Problem) -> Markup {
+    html! {
+        div.alert role="alert" {
+            p { (text::visible(&problem.detail)) }
+            @for error in &problem.errors { p { (text::visible(&error.to_string())) } }
+            @if let Some(hint) = &problem.hint { p.hint { (text::visible(hint)) } }
+        }
+    }
 }
 
 /// That something was done.

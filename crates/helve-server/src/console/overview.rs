@@ -53,7 +53,7 @@ pub(super) async fn show(State(hub): State<Hub>, visit: Visit) -> Given {
     let tools = hub.kernel().tools();
     let tools = tools
         .iter()
-        .filter(|e| e.enabled && visit.who.reaches(e.def.name.as_str()));
+        .filter(|e| e.enabled && !e.open && visit.who.reaches(e.def.name.as_str()));
     let series = |value: fn(&Minute) -> f64| minutes.iter().map(value).collect::<Vec<_>>();
     let body = html! {
         h1 { (visit.t(Word::Overview)) }

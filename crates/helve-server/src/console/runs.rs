@@ -1,5 +1,7 @@
 //! Runs: which there were, and all of one.
 
+use std::collections::VecDeque;
+
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse as _, Redirect};
@@ -11,7 +13,7 @@ use serde_json::Value;
 use super::diff::{Shape, Sides};
 use super::inbox::{of, who};
 use super::layout::{Page, said, state};
-use super::text::{json, line, shown, time, took};
+use super::text::{LONGEST, json, line, shown, time, took, visible};
 use super::words::Word;
 use super::{Given, Params, Sent, Visit};
 use crate::api::{kept, runs};
@@ -168,7 +170,7 @@ pub(super) async fn show(
         Some(_) => hub.kernel().diff(&run.id, DiffForm::Json).await.ok(),
         None => None,
     };
-    let (logs, last) = written(&hub, &run).await?;
+    let logs = written(&hub, &run).await?;
     let undoable = visit.may(Permission::RunUndo)
         && changes
             .as_ref()
@@ -179,14 +181,14 @@ pub(super) async fn show(
         @if params.get("done") == Some("undone") { (said(visit.t(Word::Undone), None)) }
         @if params.get("done") == Some("cancelled") { (said(visit.t(Word::Cancelled), None)) }
         div data-part="run" data-run=(run.id) data-state=(run.state.as_str()) {
-            (head(&visit, &run, undoable))
+            (head(&visit, &run, undoable, hub.kernel().find(&run.tool).is_some()))
             (answer(&visit, &run))
         }
         h2 { (visit.t(Word::Arguments)) }
         pre data-args="" tabindex="0" { (json(&visit, &run.args)) }
-        div hidden[logs.is_empty() && run.state.is_over()] {
+        div hidden[logs.pieces.is_empty() && run.state.is_over()] {
             h2 { (visit.t(Word::Logs)) }
-            pre data-logs="" tabindex="0" data-after=(last)
+            pre data-logs="" tabindex="0" data-after=(logs.last)
                 data-from=[(!run.state.is_over()).then(|| format!("/console/runs/{id}/logs"))] { (logs_shown(&visit, &logs)) }
         }
         div data-part="changes" data-changes="" {
@@ -202,7 +204,7 @@ pub(super) async fn show(
     Ok(Page { title, live, body }.shown(&visit))
 }
 
-fn head(visit: &Visit, run: &Run, undoable: bool) -> Markup {
+fn head(visit: &Visit, run: &Run, undoable: bool, known: bool) -> Markup {
     html! {
         p.acts {
             @if undoable { a.button data-act="undo" href={ "/console/runs/" (run.id) "/undo" } { (visit.t(Word::Undo)) } }
@@ -218,7 +220,7 @@ fn head(visit: &Visit, run: &Run, undoable: bool) -> Markup {
         }
         dl data-timing="" {
             dt { (visit.t(Word::State)) } dd { (state(run.state.as_str())) }
-            dt { (visit.t(Word::Tool)) } dd { a href={ "/console/tools/" (run.tool) } { (line(&run.tool)) } " " (run.version) }
+            dt { (visit.t(Word::Tool)) } dd { @if known { a href={ "/console/tools/" (run.tool) } { (line(&run.tool)) } } @else { (line(&run.tool)) } " " (run.version) }
             dt { (visit.t(Word::Who)) } dd { (who(&run.owner, run.under.as_deref())) @if let Some(agent) = &run.agent { " (" (line(agent)) ")" } }
             dt { (visit.t(Word::Created)) } dd { (time(run.created)) }
             @if let Some(at) = run.started { dt { (visit.t(Word::Started)) } dd { (time(at)) } }
@@ -266,25 +268,71 @@ pub(super) fn encoded(name: &str) -> String {
     encoded.replace('+', "%20")
 }
 
-/// What it has written so far, and the number of the last piece.
-async fn written(hub: &Hub, run: &Run) -> Result<(Vec<Value>, u64), Problem> {
-    let chunks = hub.kernel().store().chunks(&run.id, 0, CHUNKS).await;
-    let chunks = chunks.map_err(|e| kept(&e))?;
-    let last = chunks.last().map_or(0, |c| c.seq);
-    let mut text = Text::default();
-    let mut shown: Vec<Value> = chunks.iter().filter_map(|c| text.of(c)).collect();
-    if run.state.is_over() {
-        shown.extend(text.rest());
-    }
-    Ok((shown, last))
+/// What a run has written so far, as far as a page shows it: the end of it.
+struct Written {
+    /// Pieces, each with whether it is of the error stream.
+    pieces: VecDeque<(bool, String)>,
+    /// How many characters stand before them.
+    before: usize,
+    /// The number of the last piece.
+    last: u64,
 }
 
-fn logs_shown(visit: &Visit, logs: &[Value]) -> Markup {
-    html! {
-        @for chunk in logs {
-            span class=[(chunk["stream"] == "stderr").then_some("err")] {
-                (shown(visit, chunk["text"].as_str().unwrap_or_default(), super::text::LONGEST))
+async fn written(hub: &Hub, run: &Run) -> Result<Written, Problem> {
+    let mut all = Written {
+        pieces: VecDeque::new(),
+        before: 0,
+        last: 0,
+    };
+    let (mut text, mut length) = (Text::default(), 0);
+    loop {
+        let chunks = hub.kernel().store().chunks(&run.id, all.last, CHUNKS).await;
+        let chunks = chunks.map_err(|e| kept(&e))?;
+        let Some(last) = chunks.last().map(|c| c.seq) else {
+            break;
+        };
+        all.last = last;
+        let mut shown: Vec<Value> = chunks.iter().filter_map(|c| text.of(c)).collect();
+        if run.state.is_over() && chunks.len() < CHUNKS {
+            shown.extend(text.rest());
+        }
+        for chunk in shown {
+            let piece = chunk["text"].as_str().unwrap_or_default().to_owned();
+            length += piece.chars().count();
+            all.pieces.push_back((chunk["stream"] == "stderr", piece));
+            // What is too much goes from the front.
+            while length > LONGEST
+                && let Some((_, first)) = all.pieces.front_mut()
+            {
+                let surplus = length - LONGEST;
+                let cut = first.char_indices().nth(surplus).map(|(at, _)| at);
+                let gone = match cut {
+                    Some(at) => {
+                        first.drain(..at);
+                        surplus
+                    }
+                    None => {
+                        let gone = first.chars().count();
+                        all.pieces.pop_front();
+                        gone
+                    }
+                };
+                length -= gone;
+                all.before += gone;
             }
+        }
+        if chunks.len() < CHUNKS {
+            break;
+        }
+    }
+    Ok(all)
+}
+
+fn logs_shown(visit: &Visit, logs: &Written) -> Markup {
+    html! {
+        @if logs.before > 0 { span.cut { (logs.before) " " (visit.t(Word::EarlierChars)) "\n" } }
+        @for (error, text) in &logs.pieces {
+            span class=[error.then_some("err")] { (visible(text)) }
         }
     }
 }

@@ -56,7 +56,7 @@ fn article(visit: &Visit, server: &Value, looks: bool) -> Markup {
             @if let Some(place) = server["place"].as_str() { p { code { (line(place)) } } }
             @if !tools.is_empty() {
                 details {
-                    summary { (tools.len()) " " (visit.t(Word::Tools)) }
+                    summary { (visit.t(Word::Tools)) ": " (tools.len()) }
                     ul.tools {
                         @for tool in tools.iter().filter_map(Value::as_str) {
                             li { a href={ "/console/tools/" (super::runs::encoded(tool)) } { (line(tool)) } }

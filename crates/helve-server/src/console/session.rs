@@ -27,7 +27,7 @@ const LINK: Duration = Duration::from_secs(10 * 60);
 /// The most of each; beyond it, the oldest goes.
 const MOST: usize = 1000;
 
-/// How many may try to sign in: so many at once, then one a second.
+/// How many may fail to sign in: so many at once, then one a second.
 const TRIES: u32 = 10;
 
 /// Everybody who is signed in.
@@ -90,10 +90,12 @@ impl Sessions {
         (link.made.elapsed() < LINK).then_some(link.secret)
     }
 
-    /// Whether one more may try to sign in now.
-    pub(super) fn may_try(&self) -> Result<(), Problem> {
-        let taken = self.tries.take("", Instant::now());
-        taken.map_err(|wait| crate::guard::too_many("too many attempts to sign in", wait))
+    /// A try that failed. Only those are counted, so that nobody who guesses keeps others out.
+    pub(super) fn failed(&self, problem: Problem) -> Problem {
+        match self.tries.take("", Instant::now()) {
+            Ok(()) => problem,
+            Err(wait) => crate::guard::too_many("too many attempts to sign in", wait),
+        }
     }
 
     /// Begins a session with a token of a person; the cookie's value.

@@ -50,7 +50,6 @@ pub(super) async fn enter(State(hub): State<Hub>, request: Request) -> Response 
     let lang = Lang::of(&headers);
     let entered = async {
         let fields = fields(request, &hub).await?;
-        hub.sessions().may_try()?;
         let token = fields.iter().find(|(name, _)| name == "token");
         let token = token.map(|(_, token)| token.trim()).unwrap_or_default();
         begin(&hub, token, "token").await
@@ -62,6 +61,7 @@ pub(super) async fn enter(State(hub): State<Hub>, request: Request) -> Response 
             response
         }
         Err(problem) => {
+            let problem = hub.sessions().failed(problem);
             let mut response = page(lang, problem.status, Some(&problem));
             if let Some(seconds) = problem.retry_after {
                 let value = HeaderValue::from(seconds);
@@ -82,7 +82,6 @@ pub(super) async fn follow(
     let lang = Lang::of(&headers);
     let t = |word: Word| word.in_lang(lang);
     let entered = async {
-        hub.sessions().may_try()?;
         let secret = hub.sessions().follow(&code);
         let secret = secret.ok_or_else(|| {
             Problem::new(StatusCode::UNAUTHORIZED, "unauthorized", t(Word::LinkUsed))
@@ -92,7 +91,10 @@ pub(super) async fn follow(
     };
     let cookie = match entered.await {
         Ok(cookie) => cookie,
-        Err(problem) => return page(lang, problem.status, Some(&problem)),
+        Err(problem) => {
+            let problem = hub.sessions().failed(problem);
+            return page(lang, problem.status, Some(&problem));
+        }
     };
     let body = html! {
         main.narrow id="main" {

@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
-use axum::response::{IntoResponse as _, Redirect};
+use axum::response::{IntoResponse as _, Redirect, Response};
 use helve_core::search;
 use helve_kernel::store::Version;
 use helve_kernel::{Call, Entry, Permission, Wait};
 use maud::{Markup, html};
-use serde_json::Map;
 
 use super::inbox::{reversible, risk};
 use super::layout::{Page, said};
@@ -58,7 +57,8 @@ pub(super) async fn list(State(hub): State<Hub>, visit: Visit, params: Params) -
 fn by_category(hub: &Hub, visit: &Visit) -> Vec<(String, Vec<Arc<Entry>>)> {
     let mut groups: BTreeMap<String, Vec<Arc<Entry>>> = BTreeMap::new();
     for entry in hub.kernel().tools() {
-        if visit.who.reaches(entry.def.name.as_str()) {
+        // The tools about tools are no part of what they tell about.
+        if !entry.open && visit.who.reaches(entry.def.name.as_str()) {
             let category = entry.def.category.clone();
             let category = category.or_else(|| entry.def.name.group().map(str::to_owned));
             groups
@@ -110,45 +110,56 @@ pub(super) async fn show(
     params: Params,
 ) -> Given {
     let entry = seen(&hub, &visit.who, &name)?;
+    let done = params.get("done").is_some();
+    let said = done.then(|| said(visit.t(Word::ToolChanged), None));
+    Ok(page(&hub, &visit, &entry, None, said).await)
+}
+
+/// All of a tool, with what was written into its form, and what is to be said of it.
+async fn page(
+    hub: &Hub,
+    visit: &Visit,
+    entry: &Entry,
+    typed: Option<&Sent>,
+    said: Option<Markup>,
+) -> Response {
     // A tool in code has no versions of its own.
-    let versions = hub
-        .kernel()
-        .versions(&visit.who, &name)
-        .await
-        .unwrap_or_default();
+    let name = entry.def.name.as_str();
+    let versions = hub.kernel().versions(&visit.who, name).await;
+    let versions = versions.unwrap_or_default();
     let def = &entry.def;
     let calls = visit.may(Permission::ToolExecute) && entry.enabled;
     let title = def.title.clone().unwrap_or_else(|| def.name.to_string());
     let body = html! {
         h1 { (line(&title)) " " code { (line(def.name.as_str())) } }
-        @if params.get("done").is_some() { (said(visit.t(Word::ToolChanged), None)) }
+        @if let Some(said) = said { (said) }
         p {
-            (risk(def.risk)) " " (reversible(&visit, Some(&def.reversible))) " "
+            (risk(def.risk)) " " (reversible(visit, Some(&def.reversible))) " "
             span.quiet { (visit.t(Word::Version)) " " (entry.version) " · " (line(&entry.source)) }
             @if !entry.enabled { " " span.state.disabled { (visit.t(Word::Disabled)) } }
         }
-        (shape(&visit, &entry))
-        p.lead { (shown(&visit, &def.description, 4000)) }
-        (guidance(&visit, &entry))
+        (shape(visit, entry))
+        p.lead { (shown(visit, &def.description, 4000)) }
+        (guidance(visit, entry))
         @if calls {
             section {
                 h2 { (visit.t(Word::CallIt)) }
                 form data-form="call" method="post" action={ "/console/tools/" (def.name) "/call" } {
                     (visit.csrf())
-                    (form::fields(&visit, &def.input_schema, &Map::new()))
+                    (form::fields(visit, "call", &def.input_schema, typed))
                     button.main data-act="call" { (visit.t(Word::Call)) }
                 }
             }
         }
-        (level_two(&visit, &entry))
-        (history(&visit, &entry, &versions))
+        (level_two(visit, entry))
+        (history(visit, entry, &versions))
     };
-    Ok(Page {
+    Page {
         title,
         live: "",
         body,
     }
-    .shown(&visit))
+    .shown(visit)
 }
 
 /// Whether it can be called, and the button that changes it.
@@ -251,7 +262,8 @@ fn history(visit: &Visit, entry: &Entry, versions: &[Version]) -> Markup {
     }
 }
 
-/// Calls it as whoever is signed in: the same path as any call.
+/// Calls it as whoever is signed in: the same path as any call. What was typed stays where
+/// it does not fit.
 pub(super) async fn call(
     State(hub): State<Hub>,
     visit: Visit,
@@ -259,14 +271,25 @@ pub(super) async fn call(
     sent: Sent,
 ) -> Given {
     let entry = seen(&hub, &visit.who, &name)?;
-    let args = form::arguments(&sent, &entry.def.input_schema)?;
-    let call = Call::new(visit.who.clone(), entry.def.name.as_str(), args).wait(Wait::Nothing);
-    let answer = hub.call(call).await;
-    match (answer.meta.run_id, answer.result) {
-        (Some(run), _) => Ok(Redirect::to(&format!("/console/runs/{run}")).into_response()),
-        (None, Err(error)) => Err(error.into()),
-        (None, Ok(_)) => Err(crate::problem::crashed()),
-    }
+    let args = form::arguments(&sent, &entry.def.input_schema);
+    let problem = match args {
+        Ok(args) => {
+            let call = Call::new(visit.who.clone(), entry.def.name.as_str(), args);
+            let answer = hub.call(call.wait(Wait::Nothing)).await;
+            match (answer.meta.run_id, answer.result) {
+                (Some(run), _) => {
+                    return Ok(Redirect::to(&format!("/console/runs/{run}")).into_response());
+                }
+                (None, Err(error)) => Problem::from(error),
+                (None, Ok(_)) => crate::problem::crashed(),
+            }
+        }
+        Err(problem) => problem,
+    };
+    let alert = super::layout::alert(&problem);
+    let mut response = page(&hub, &visit, &entry, Some(&sent), Some(alert)).await;
+    *response.status_mut() = problem.status;
+    Ok(response)
 }
 
 /// Enables, disables, rolls back.

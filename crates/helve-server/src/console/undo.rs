@@ -41,7 +41,7 @@ pub(super) async fn ask(
                 form method="post" {
                     (visit.csrf())
                     @if force { input type="hidden" name="force" value="yes"; }
-                    button.danger data-act="undo-now" autofocus { (visit.t(Word::UndoNow)) }
+                    button.danger data-act="undo-now" { (visit.t(Word::UndoNow)) }
                 }
             },
             Err(error) => {

@@ -80,6 +80,7 @@ words! {
     Artifacts "Files that it left" "产出文件";
     Audit "Audit" "审计";
     Before "before" "之前";
+    Back "Back" "返回";
     Binary "binary" "二进制";
     Call "Call" "调用";
     CallIt "Call it" "调用工具";
@@ -113,10 +114,16 @@ words! {
     Keys "Keys: j and k to move, a to approve, d to deny." "快捷键：j/k 移动，a 批准，d 拒绝。";
     Latency "Half of the calls end within" "调用耗时中位数";
     LeftOut "not shown" "未显示";
+    LeftOpen "Any value is allowed for" "以下参数不受限制";
+    LikeArguments "These arguments" "相同参数";
+    LikePlace "This place" "相同路径";
+    LikeTool "Any call of this tool" "此工具的所有调用";
     LinkUsed "the link was used before, or its ten minutes are over" "链接已被使用，或已超过十分钟";
     Logs "What it wrote" "日志";
+    EarlierChars "earlier characters are not shown" "个较早的字符未显示";
     MoreChars "more characters" "个字符未显示";
     Next "Older" "更早";
+    NoNarrowRule "A rule cannot say just these arguments. Choose what it should allow, or approve only this once." "规则无法精确表示这些参数。请选择允许范围，或仅批准这一次。";
     NoRules "Rules cannot be kept here." "此处无法保存规则。";
     NoRuns "No runs." "没有运行记录。";
     NoServers "There are no MCP servers behind this hub." "没有接入 MCP 服务器。";

@@ -1,6 +1,7 @@
 //! Approve, and let calls like it run from then on: the rule is shown before it is saved.
 
 use axum::extract::{Path, State};
+use helve_core::marked::{Mark, marked};
 use helve_core::policy::{self, Effect};
 use helve_kernel::{Approval, ApprovalState, Verdict};
 use maud::html;
@@ -18,52 +19,106 @@ use crate::{Hub, Rules};
 /// Which calls are like the one that was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Like {
+    /// Those with all of its arguments.
+    Arguments,
+    /// Those on the same paths.
+    Place,
     /// All of the tool.
     Tool,
-    /// Those with the same texts as arguments.
-    Arguments,
 }
 
 impl Like {
-    fn parse(word: Option<&str>) -> Self {
-        match word {
-            Some("tool") => Like::Tool,
-            _ => Like::Arguments,
-        }
+    const ALL: [Like; 3] = [Like::Arguments, Like::Place, Like::Tool];
+
+    fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|like| like.as_str() == word)
     }
 
     fn as_str(self) -> &'static str {
         match self {
-            Like::Tool => "tool",
             Like::Arguments => "arguments",
+            Like::Place => "place",
+            Like::Tool => "tool",
+        }
+    }
+
+    fn word(self) -> Word {
+        match self {
+            Like::Arguments => Word::LikeArguments,
+            Like::Place => Word::LikePlace,
+            Like::Tool => Word::LikeTool,
         }
     }
 }
 
-/// The rule that would be saved.
-fn rule_for(approval: &Approval, like: Like) -> Value {
+/// The rule that would be saved; `None` where a rule cannot say that.
+fn rule_for(approval: &Approval, schema: &Value, like: Like) -> Option<Value> {
+    let empty = Map::new();
+    let args = approval.args.as_object().unwrap_or(&empty);
+    let names = |mark| -> Vec<String> {
+        let found = marked(schema, args, mark);
+        found
+            .into_iter()
+            .map(|m| m.pointer.trim_start_matches('/').to_owned())
+            .collect()
+    };
+    let (secrets, paths) = (names(Mark::Secret), names(Mark::Path));
+    // What stands deeper than an argument itself cannot be told by its name alone.
+    let deep = |names: &[String]| names.iter().any(|n| !args.contains_key(n));
+    let wanted: Vec<(&String, &Value)> = match like {
+        Like::Tool => Vec::new(),
+        Like::Place if paths.is_empty() || deep(&paths) => return None,
+        Like::Place => args
+            .iter()
+            .filter(|(name, _)| paths.contains(name))
+            .collect(),
+        Like::Arguments if args.is_empty() || !secrets.is_empty() => return None,
+        Like::Arguments => args.iter().collect(),
+    };
+    let mut patterns = Map::new();
+    for (name, value) in wanted {
+        patterns.insert(name.clone(), pattern(name, value)?.into());
+    }
     let mut rule = json!({
         "effect": "allow",
         "tool": approval.tool,
         "principal": approval.requester,
+        "args": patterns,
+        "reason": "approved before, and remembered",
     });
-    let plain = plain_args(&approval.args);
-    if like == Like::Arguments && !plain.is_empty() {
-        rule["args"] = Value::Object(plain);
+    if let (Like::Tool, Some(rule)) = (like, rule.as_object_mut()) {
+        rule.shift_remove("args");
     }
-    rule["reason"] = "approved before, and remembered".into();
-    rule
+    Some(rule)
 }
 
-/// Arguments that are short texts, and mean only themselves as a pattern.
-fn plain_args(args: &Value) -> Map<String, Value> {
-    let plain = |text: &str| {
-        !text.is_empty() && text.len() <= 200 && !text.contains(['*', '?', '[', '\\', '\n'])
+/// The most characters of an argument that a rule holds.
+const LONGEST: usize = 1000;
+
+/// An argument as a pattern that means it and nothing else, if there is one.
+fn pattern(name: &str, value: &Value) -> Option<String> {
+    let text = match value {
+        Value::String(text) => text.clone(),
+        Value::Bool(_) | Value::Number(_) => value.to_string(),
+        Value::Null | Value::Array(_) | Value::Object(_) => return None,
     };
-    let all = args.as_object().into_iter().flatten();
-    all.filter(|(_, value)| value.as_str().is_some_and(plain))
-        .map(|(name, value)| (name.clone(), value.clone()))
+    let plain = !text.contains(['*', '?']) && text.chars().count() <= LONGEST;
+    (plain && !name.contains('.')).then_some(text)
+}
+
+/// The arguments that a rule leaves open.
+fn left_open(rule: &Value, schema: &Value) -> Vec<String> {
+    let all = schema["properties"].as_object().into_iter().flatten();
+    let names = all.map(|(name, _)| name.clone());
+    names
+        .filter(|name| rule["args"].get(name).is_none())
         .collect()
+}
+
+/// What calls of the tool take.
+fn schema_of(hub: &Hub, approval: &Approval) -> Value {
+    let entry = hub.kernel().find(&approval.tool);
+    entry.map_or(Value::Null, |e| e.def.input_schema.clone())
 }
 
 fn rules(hub: &Hub) -> Result<&dyn Rules, Problem> {
@@ -94,27 +149,54 @@ pub(in super::super) async fn rule(
 ) -> Given {
     let approval = approvals::seen(&hub, &visit.who, &id).await?;
     hub.kernel().can_decide(&visit.who, &approval)?;
-    let like = Like::parse(params.get("like"));
-    let text = rules(&hub)?.shown(&rule_for(&approval, like))?;
+    let schema = schema_of(&hub, &approval);
+    let can: Vec<Like> = Like::ALL
+        .into_iter()
+        .filter(|like| rule_for(&approval, &schema, *like).is_some())
+        .collect();
+    // What allows more than was asked for is never what is offered first.
+    let narrow = can.iter().copied().find(|like| *like != Like::Tool);
+    let like = params
+        .get("like")
+        .and_then(Like::parse)
+        .filter(|l| can.contains(l))
+        .or(narrow);
+    let rule = like.and_then(|like| rule_for(&approval, &schema, like));
+    let text = rule
+        .as_ref()
+        .map(|rule| rules(&hub)?.shown(rule).map_err(Problem::from));
+    let text = text.transpose()?;
+    let open = rule
+        .as_ref()
+        .map(|rule| left_open(rule, &schema))
+        .unwrap_or_default();
     let overruled = overruled(&hub, &approval);
     let body = html! {
         h1 { (visit.t(Word::Remember)) }
         p { (line(&approval.tool)) " · " (line(&approval.requester)) }
         p.views {
-            @for (kind, word) in [(Like::Arguments, Word::Arguments), (Like::Tool, Word::Tool)] {
-                a.view href={ "?like=" (kind.as_str()) } aria-current=[(kind == like).then_some("true")] { (visit.t(word)) }
+            @for kind in can {
+                a.view data-like=(kind.as_str()) href={ "?like=" (kind.as_str()) }
+                    aria-current=[(Some(kind) == like).then_some("true")] { (visit.t(kind.word())) }
             }
         }
-        pre data-rule="" tabindex="0" { (shown(&visit, &text, 4000)) }
-        p.hint { (visit.t(Word::RememberHow)) }
+        @if let Some(text) = &text {
+            pre data-rule="" tabindex="0" { (shown(&visit, text, 8000)) }
+            @if !open.is_empty() {
+                p data-open="" { (visit.t(Word::LeftOpen)) ": " (line(&open.join(", "))) }
+            }
+            p.hint { (visit.t(Word::RememberHow)) }
+        } @else {
+            p { (visit.t(Word::NoNarrowRule)) }
+        }
         @match overruled {
             Some(why) => div.alert role="alert" { p { (shown(&visit, &why, 500)) } },
-            None => @if approval.state == ApprovalState::Pending {
+            None => @if let Some(like) = like.filter(|_| approval.state == ApprovalState::Pending) {
                 form method="post" {
                     (visit.csrf())
                     input type="hidden" name="like" value=(like.as_str());
                     button.main data-act="save" { (visit.t(Word::SaveApprove)) }
-                    " " a.button href={ "/console/inbox/" (id) } { (visit.t(Word::Before)) }
+                    " " a.button href={ "/console/inbox/" (id) } { (visit.t(Word::Back)) }
                 }
             },
         }
@@ -135,7 +217,10 @@ pub(in super::super) async fn remember(
     sent: Sent,
 ) -> Given {
     let approval = approvals::seen(&hub, &visit.who, &id).await?;
-    let rule = rule_for(&approval, Like::parse(sent.get("like")));
+    let like = sent.get("like").and_then(Like::parse);
+    let rule = like.and_then(|like| rule_for(&approval, &schema_of(&hub, &approval), like));
+    let rule =
+        rule.ok_or_else(|| Problem::invalid("the form does not say which calls are meant"))?;
     if let Some(why) = overruled(&hub, &approval) {
         return Err(Problem::invalid(format!(
             "a stricter rule decides such calls: {why}"
@@ -154,4 +239,27 @@ pub(in super::super) async fn remember(
         problem
     })?;
     Ok(back("remembered", &approval))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_means_itself_is_a_pattern() {
+        for (name, value, wanted) in [
+            ("path", json!("a [b]\\c\nd"), Some("a [b]\\c\nd")),
+            ("n", json!(3), Some("3")),
+            ("on", json!(false), Some("false")),
+            ("empty", json!(""), Some("")),
+            ("star", json!("a*"), None),
+            ("any", json!("a?"), None),
+            ("a.b", json!("x"), None),
+            ("list", json!(["x"]), None),
+            ("null", json!(null), None),
+            ("long", json!("x".repeat(LONGEST + 1)), None),
+        ] {
+            assert_eq!(pattern(name, &value).as_deref(), wanted, "{name}");
+        }
+    }
 }
