@@ -541,3 +541,55 @@ async fn what_cannot_be_recorded_does_not_run() {
     }
     assert_eq!(bench.toy.count(), 0);
 }
+
+#[tokio::test]
+async fn runs_are_found_by_whom_and_when() {
+    let bench = Bench::new().await;
+    let begin = bench.hub.kernel().now();
+    for secret in [&bench.ann, &bench.bob, &bench.bot] {
+        bench
+            .send(post("/tools/toy_echo/runs").by(secret))
+            .await
+            .is(200);
+        bench.clock.go(Duration::from_secs(60));
+    }
+    let minutes = |n: i64| helve_kernel::At(begin.0 + n * 60_000).to_string();
+    let eve = bench.person("eve", &[Permission::RunRead]).await;
+    let bot = bench.send(get("/runs?limit=1").by(&bench.ann)).await;
+    let bot = bot.is(200)["items"][0]["owner"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    for (who, asked, wanted) in [
+        (&bench.ann, "who=bob".to_owned(), vec!["bob"]),
+        (&bench.ann, "who=ann".to_owned(), vec![&bot, "ann"]),
+        (&bench.ann, format!("who={bot}"), vec![&bot]),
+        (&bench.ann, "who=an".to_owned(), vec![]),
+        (&eve, "who=ann".to_owned(), vec![]),
+        (
+            &bench.ann,
+            format!("since={}", minutes(1)),
+            vec![&bot, "bob"],
+        ),
+        (&bench.ann, format!("until={}", minutes(1)), vec!["ann"]),
+        (
+            &bench.ann,
+            format!("since={}&until={}", minutes(1), minutes(2)),
+            vec!["bob"],
+        ),
+        (
+            &bench.ann,
+            format!("who=ann&since={}", minutes(1)),
+            vec![&bot],
+        ),
+    ] {
+        let found = bench.send(get(&format!("/runs?{asked}")).by(who)).await;
+        let found = found.is(200);
+        let items = found["items"].as_array().unwrap().iter();
+        let owners: Vec<_> = items.map(|run| run["owner"].as_str().unwrap()).collect();
+        assert_eq!(owners, wanted, "{asked}");
+    }
+    for wrong in ["since=yesterday", "until=1", "since="] {
+        bench.get(&format!("/runs?{wrong}")).await.problem(400);
+    }
+}

@@ -2,7 +2,7 @@
 //! those of the configuration. The strictest still wins, wherever it stands.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
 use helve_core::policy::Policy;
@@ -88,6 +88,14 @@ impl Rules for Remembered {
     }
 }
 
+/// Makes an empty file where there is none, so that it can be found, and watched.
+pub(super) fn prepare(path: &Path) {
+    if !path.exists() {
+        // Where it cannot be made, nothing can be remembered, which is told then.
+        let _ = save::file(path, HEAD);
+    }
+}
+
 /// Only people who may decide and may change what tools do.
 fn may(who: &Principal) -> Result<(), ToolError> {
     if who.kind != PrincipalKind::Person {
@@ -135,22 +143,4 @@ fn quoted(text: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use helve_core::read::{Syntax, read};
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn what_is_written_is_read_as_it_was() {
-        for rule in [
-            json!({"effect": "allow", "tool": "file_write", "principal": "agent:a", "reason": "ok"}),
-            json!({"effect": "allow", "tool": "t", "args": {"path": "a \"b\"\\c\u{7f}\n\u{1}é", "x y": "1"}}),
-            json!({"effect": "ask", "risk": ["write", "exec_high"], "approvals": 2}),
-        ] {
-            let text = written(rule.as_object().unwrap());
-            let node = read(&text, Syntax::Toml).unwrap_or_else(|e| panic!("{text}\n{e}"));
-            assert_eq!(node.to_value(), json!({"policy": [rule]}), "{text}");
-        }
-    }
-}
+mod tests;

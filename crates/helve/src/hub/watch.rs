@@ -1,4 +1,4 @@
-//! Hot reload: the tool folders and `helve.toml`, watched.
+//! Hot reload: the tool folders, `helve.toml`, and the rules that people remembered, watched.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,8 +10,10 @@ use notify::{RecursiveMode, Watcher as _};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use super::rules;
 use super::tools::{self, Synced};
 use crate::config::Config;
+use crate::state::State;
 
 /// How long nothing must happen before the folders are looked at.
 const QUIET: Duration = Duration::from_millis(150);
@@ -27,13 +29,15 @@ pub(crate) async fn watch(
     let (sender, mut receiver) = mpsc::channel(1);
     let watched: Arc<Mutex<Vec<PathBuf>>> = Arc::default();
     let (ours, toml) = (watched.clone(), root.join("helve.toml"));
+    let remembered = State::of(&root).rules();
+    let rules = remembered.clone();
     let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
         let matters = event.map_or(true, |event| {
             let folders = ours.lock().unwrap_or_else(PoisonError::into_inner);
             let concerns = |path: &PathBuf| {
                 // A folder that is not there yet begins with one that appears.
                 let near = |f: &PathBuf| path.starts_with(f) || f.starts_with(path);
-                *path == toml || folders.iter().any(near)
+                *path == toml || *path == rules || folders.iter().any(near)
             };
             !event.kind.is_access() && event.paths.iter().any(concerns)
         });
@@ -52,6 +56,10 @@ pub(crate) async fn watch(
         *watched.lock().unwrap_or_else(PoisonError::into_inner) = config.tools(&root);
         // Folders that are not there yet appear in the workspace itself.
         let _ = watcher.watch(&root, RecursiveMode::NonRecursive);
+        // The file alone: beside it lies the database, which changes with every call. Whoever
+        // replaces it replaces what is watched, so it is watched anew each time.
+        rules::prepare(&remembered);
+        let _ = watcher.watch(&remembered, RecursiveMode::NonRecursive);
         for folder in config.tools(&root) {
             if folder.is_dir() {
                 let _ = watcher.watch(&folder, RecursiveMode::Recursive);
@@ -73,15 +81,13 @@ pub(crate) async fn watch(
         let first = !std::mem::replace(&mut looked, true);
         match Config::load(&root) {
             Ok(new) => {
-                if new.policy != config.policy {
-                    match count_rules(&kernel, &new, "hub").await {
-                        Ok(true) => told(&Synced {
-                            changed: vec!["the policy".to_owned()],
-                            ..Synced::default()
-                        }),
-                        Ok(false) => {}
-                        Err(e) => told(&problem(&e)),
-                    }
+                match count_rules(&kernel, &new, "hub").await {
+                    Ok(true) => told(&Synced {
+                        changed: vec!["the policy".to_owned()],
+                        ..Synced::default()
+                    }),
+                    Ok(false) => {}
+                    Err(e) => told(&problem(&e)),
                 }
                 if (&new.approvals, &new.server) != (&config.approvals, &config.server) {
                     told(&problem(

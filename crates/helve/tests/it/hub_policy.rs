@@ -168,3 +168,40 @@ fn the_rules_of_the_user_hold_in_every_workspace() {
     let ran = folder.helve(&["call", "text_say", "to=x"]).ended(5);
     assert!(ran.err.contains("not on this machine"), "{}", ran.err);
 }
+
+/// What somebody remembered in the console, here as it is written down.
+#[test]
+fn remembered_rules_count_and_are_watched() {
+    let folder = workspace();
+    folder.asked(&["mail_send", "to=bob"]);
+    let rules = "[[policy]]\neffect = \"allow\"\ntool = \"mail_send\"\nprincipal = \"agent:*\"\n";
+    let call = || {
+        folder
+            .helve(&["call", "mail_send", "to=bob", "--as", "agent"])
+            .code
+    };
+    // From the next start on, without anybody being asked.
+    folder.write(".helve/rules.toml", rules);
+    assert_eq!(call(), 0);
+    says(&folder.helve(&["policy"]).ended(0), &["1 rule, then"]);
+    // And at once where a hub runs, whether the file is new, changed, or replaced.
+    let server = Server::start(folder.path());
+    assert_eq!(call(), 0);
+    for (text, wanted) in [("", 6), (rules, 0), ("# none\n", 6)] {
+        folder.write(".helve/rules.toml", text);
+        until("the rules are read", || (call() == wanted).then_some(()));
+    }
+    let other = folder.path().join(".helve/rules.new");
+    std::fs::write(&other, rules).unwrap();
+    std::fs::rename(&other, folder.path().join(".helve/rules.toml")).unwrap();
+    until("the rules are read", || (call() == 0).then_some(()));
+    folder.write(".helve/rules.toml", "");
+    until("what came in its place is watched", || {
+        (call() == 6).then_some(())
+    });
+    server.stop(folder.path());
+    // A broken one lets no hub start.
+    folder.write(".helve/rules.toml", "[server]\n");
+    let ran = folder.helve(&["call", "text_say", "to=x"]).ended(3);
+    says(&ran, &["rules.toml", "only `[[policy]]` belongs here"]);
+}
