@@ -417,7 +417,7 @@ pub trait Store: Send + Sync {
     /// Runs, newest first.
     async fn runs(&self, filter: RunFilter, limit: usize) -> Result<Vec<Run>, StoreError>;
 
-    /// How the last runs went, newest first: back to that moment, and at most so many.
+    /// How the last runs went, of so many, newest first: those that were asked for since then.
     async fn activity(&self, since: At, limit: usize) -> Result<Vec<Done>, StoreError>;
 
     /// Keeps what a run wrote. Not on the record, and durable with the next verb that

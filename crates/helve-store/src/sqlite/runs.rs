@@ -198,18 +198,26 @@ pub(super) fn list(
         .rows(conn, "id DESC", limit, to_run)
 }
 
-/// Newest first, as far as they are new enough: ids go with time, so the first that is
-/// older ends it.
+/// How many runs that are too old must follow each other before no more is looked for: ids
+/// go with time, unless somebody has set the clock back.
+const OLD: usize = 1000;
+
+/// Newest first, as far as they are new enough.
 pub(super) fn activity(conn: &Connection, since: At, limit: usize) -> Result<Vec<Done>, Failure> {
     let sql = "SELECT created, ended, state, owner, under FROM runs ORDER BY id DESC LIMIT ?1";
     let mut statement = conn.prepare_cached(sql)?;
     let mut rows = statement.query(params![i64::try_from(limit).unwrap_or(i64::MAX)])?;
-    let mut out = Vec::new();
+    let (mut out, mut old) = (Vec::new(), 0);
     while let Some(row) = rows.next()? {
         let created = at(row, "created")?;
         if created < since {
-            break;
+            old += 1;
+            if old > OLD {
+                break;
+            }
+            continue;
         }
+        old = 0;
         out.push(Done {
             created,
             ended: maybe_at(row, "ended")?,

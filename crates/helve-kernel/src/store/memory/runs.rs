@@ -187,8 +187,8 @@ impl State {
     pub(super) fn activity(&self, since: At, limit: usize) -> Vec<Done> {
         let newest = self.runs.slots.values().rev().map(|slot| &slot.run);
         newest
-            .take_while(|run| run.created >= since)
             .take(limit)
+            .filter(|run| run.created >= since)
             .map(|run| Done {
                 created: run.created,
                 ended: run.ended,
