@@ -68,7 +68,19 @@ pub(super) fn diff(visit: &Visit, of: &Shown<'_>, value: &Value, shape: Shape) -
     let none = Vec::new();
     let changes = value["changes"].as_array().unwrap_or(&none);
     let mut left = shape.most;
-    let wanted = |i: usize| shape.only.is_none_or(|(only, _)| only == i);
+    let given_up: Vec<&str> = changes
+        .iter()
+        .filter_map(|change| change["renamed_from"].as_str())
+        .collect();
+    // The new name of a file tells of the old one as well.
+    let told = |change: &Value| {
+        let path = change["path"].as_str().unwrap_or_default();
+        change["kind"] == "deleted" && given_up.contains(&path)
+    };
+    let wanted = |i: usize| match shape.only {
+        Some((only, _)) => only == i,
+        None => changes.get(i).is_some_and(|change| !told(change)),
+    };
     html! {
         div.diff data-sides=[(shape.sides == Sides::Split).then_some("split")] {
             p.views {
@@ -439,6 +451,22 @@ mod tests {
             .map(|(l, r)| name(l) + &name(r))
             .collect();
         assert_eq!(pairs, ["aa", "bd", "c-", "ee", "-f", "g-"]);
+    }
+
+    #[test]
+    fn permissions_are_told_where_they_change() {
+        let state = |mode: u32| serde_json::json!({"file": {"size": 1, "meta": {"mode": mode}}});
+        for (before, after, wanted) in [
+            (state(0o644), state(0o755), "mode 0644 → 0755"),
+            (serde_json::json!("absent"), state(0o600), "0600"),
+            (state(0o644), state(0o644), ""),
+            (state(0o644), serde_json::json!("absent"), ""),
+        ] {
+            let change = serde_json::json!({"before": before, "after": after});
+            let shown = modes(&change).into_string();
+            let text = shown.split('>').nth(1).unwrap_or_default();
+            assert_eq!(text.split('<').next(), Some(wanted), "{shown}");
+        }
     }
 
     #[test]

@@ -446,6 +446,43 @@ async fn a_tool_is_called_by_its_form_and_stands_on_the_record() {
 }
 
 #[tokio::test]
+async fn what_a_run_wrote_and_left_is_on_its_page() {
+    let bench = Bench::new().await;
+    let ann = bench.enter(&bench.ann).await;
+    let left = bench.post("/tools/toy_file/runs", json!({})).await.is(200);
+    let run = left["meta"]["run_id"].as_str().unwrap().to_owned();
+    let page = ann.get(&format!("/console/runs/{run}")).await.text();
+    let link = format!("/console/runs/{run}/artifacts/toy.bin");
+    assert!(page.contains(&link), "{page}");
+    let file = ann.get(&link).await;
+    assert_eq!(file.bytes[..], [0, 159, 146, 150]);
+    assert_eq!(file.header("content-disposition"), Some("attachment"));
+    for name in ["link", "..%2Fescape", "none"] {
+        let link = format!("/console/runs/{run}/artifacts/{name}");
+        assert_eq!(ann.get(&link).await.status, 404, "{name}");
+    }
+    let said = bench.post("/tools/toy_echo/runs", json!({})).await.is(200);
+    let run = said["meta"]["run_id"].as_str().unwrap().to_owned();
+    let page = ann.get(&format!("/console/runs/{run}")).await.text();
+    assert!(page.contains("hello"), "{page}");
+    // Of what is long, the end is shown, and how much stands before it.
+    let waits = bench
+        .post("/tools/toy_wait/runs", json!({"wait": "nothing"}))
+        .await
+        .is(202);
+    let run = waits["meta"]["run_id"].as_str().unwrap().to_owned();
+    bench.toy.out("é".repeat(50_000));
+    bench.toy.err("x".repeat(20_000) + "<end>");
+    bench.toy.done();
+    let id = helve_kernel::RunId::parse(&run).unwrap();
+    bench.hub.kernel().wait_for(&id).await.unwrap();
+    let page = ann.get(&format!("/console/runs/{run}")).await.text();
+    assert!(page.contains("&lt;end&gt;"), "{}", page.len());
+    assert!(page.contains("10005 earlier characters"), "{}", page.len());
+    assert_eq!(page.matches('é').count(), 39_995);
+}
+
+#[tokio::test]
 async fn the_chain_is_followed_and_a_break_is_told() {
     let bench = Bench::new().await;
     let ann = bench.enter(&bench.ann).await;
