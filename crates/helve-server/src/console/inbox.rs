@@ -11,7 +11,7 @@ use maud::{Markup, html};
 use std::time::Duration;
 
 use super::diff::{self, Shape, Shown, Sides};
-use super::layout::{Page, said, state};
+use super::layout::{Page, alert, said, state};
 use super::text::{json, line, shown, time};
 use super::words::Word;
 use super::{Given, Params, Sent, Visit, form};
@@ -159,10 +159,12 @@ async fn approval_article(
 ) -> Result<Markup, Problem> {
     let pending = approval.state == ApprovalState::Pending;
     let changes = hub.kernel().changes_kept(&approval.run).await?;
+    // One whose changes cannot be read must not keep the others from being decided.
     let diff = match changes.is_some() {
-        true => Some(hub.kernel().diff(&approval.run, DiffForm::Json).await?),
+        true => Some(hub.kernel().diff(&approval.run, DiffForm::Json).await),
         false => None,
     };
+    let seen = !matches!(diff, Some(Err(_)));
     let entry = hub.kernel().find(&approval.tool);
     let def = entry.as_ref().map(|e| &e.def);
     let may = hub.kernel().can_decide(&visit.who, approval);
@@ -190,16 +192,20 @@ async fn approval_article(
                 dt { (visit.t(Word::Run)) } dd { a href={ "/console/runs/" (run) } { code { (run) } } }
             }
             (decisions(visit, approval))
-            details open[diff.is_none()] {
+            details open[!matches!(diff, Some(Ok(_)))] {
                 summary { (visit.t(Word::Arguments)) }
                 pre data-args="" tabindex="0" { (json(visit, &approval.args)) }
             }
-            @if let Some(Diff::Json(value)) = diff {
-                (diff::diff(visit, &of(hub, run, here), &view::diff(value), Shape { sides, most, only: None }))
+            @match diff {
+                Some(Ok(Diff::Json(value))) => {
+                    (diff::diff(visit, &of(hub, run, here), &view::diff(value), Shape { sides, most, only: None }))
+                },
+                Some(Err(error)) => (alert(&error.into())),
+                _ => {},
             }
             @if pending {
                 @match may {
-                    Ok(()) => (buttons(visit, &place)),
+                    Ok(()) => (buttons(visit, &place, seen)),
                     Err(error) => p.hint { (shown(visit, &error.message, 500)) },
                 }
             }
@@ -222,14 +228,17 @@ fn decisions(visit: &Visit, approval: &Approval) -> Markup {
     }
 }
 
-fn buttons(visit: &Visit, place: &str) -> Markup {
+/// Yes only to what was seen; no is always possible.
+fn buttons(visit: &Visit, place: &str, seen: bool) -> Markup {
     html! {
         div.acts {
-            form method="post" action={ (place) "/approve" } {
-                (visit.csrf())
-                button.main data-act="approve" { (visit.t(Word::Approve)) }
+            @if seen {
+                form method="post" action={ (place) "/approve" } {
+                    (visit.csrf())
+                    button.main data-act="approve" { (visit.t(Word::Approve)) }
+                }
+                a.button data-act="remember" href={ (place) "/remember" } { (visit.t(Word::ApproveRemember)) }
             }
-            a.button data-act="remember" href={ (place) "/remember" } { (visit.t(Word::ApproveRemember)) }
             details.deny data-deny="" {
                 summary.button { (visit.t(Word::DenyWhy)) }
                 form method="post" action={ (place) "/deny" } {

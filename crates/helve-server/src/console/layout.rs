@@ -53,7 +53,7 @@ fn document(lang: Lang, title: &str, next: Option<&str>, live: &str, body: &Mark
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 @if let Some(next) = next { meta http-equiv="refresh" content={ "0;url=" (next) }; }
-                title { (text::visible(title)) " · Helve" }
+                title { (text::plain(title)) " · Helve" }
                 link rel="stylesheet" href="/console/style.css";
                 link rel="icon" href="/console/icon.svg" type="image/svg+xml";
                 script src="/console/console.js" defer {}

@@ -86,6 +86,18 @@ pub(super) fn visible(text: &str) -> Markup {
     PreEscaped(out)
 }
 
+/// The same where there is no markup: in the title of a page.
+pub(super) fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match hides(c) {
+            true => out.push_str(&format!("U+{:04X}", u32::from(c))),
+            false => out.push(c),
+        }
+    }
+    out
+}
+
 /// Text with its colours, pieces that lie within `range` of what was painted.
 pub(super) fn coloured(text: &str, from: usize, pieces: &[(Range<usize>, Colour)]) -> Markup {
     let mut out = String::with_capacity(text.len() * 2);
@@ -172,6 +184,11 @@ mod tests {
         ] {
             assert_eq!(visible(text).into_string(), wanted);
         }
+    }
+
+    #[test]
+    fn a_title_has_no_markup_of_ours_either() {
+        assert_eq!(plain("<b>\u{202e}\n"), "<b>U+202EU+000A");
     }
 
     #[test]

@@ -218,3 +218,56 @@ fn hold_to_account(server: &Server, folder: &Path) {
         assert_eq!(begun.contains(run), spent, "{approval}");
     }
 }
+
+/// How often the hub is killed while it changes rows of a database.
+const KILLS_IN_ROWS: usize = 25;
+
+#[test]
+fn rows_of_a_database_are_changed_once_for_each_run_that_says_so() {
+    let folder = Folder::new();
+    folder.write("helve.toml", crate::hub_settings::CONNECTION);
+    crate::hub_settings::database(folder.path());
+    let add =
+        json!({"args": {"connection": "app", "sql": "update counter set n = n + 1 where id = 1"}});
+    let mut chance = Chance(11);
+    for _ in 0..KILLS_IN_ROWS {
+        let server = Server::start(folder.path());
+        let person = token(folder.path(), "terminal");
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    let path = "/tools/database_update/runs";
+                    while send(&server.address, "POST", path, Some(&person), Some(&add)).is_some() {
+                    }
+                });
+            }
+            wait(Duration::from_millis(30 + chance.below(250)));
+            server.signal("-KILL");
+        });
+        server.kill();
+    }
+    let server = Server::start(folder.path());
+    no_limbo(&server, folder.path());
+    let person = token(folder.path(), "terminal");
+    let mut succeeded = 0;
+    let mut cursor = String::new();
+    loop {
+        let path = format!("/runs?tool=database_update&state=succeeded&limit=200{cursor}");
+        let page = server.get(&path, &person);
+        succeeded += page["items"].as_array().unwrap().len();
+        match page["next"].as_str() {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => break,
+        }
+    }
+    let asked = json!({"args": {"connection": "app", "sql": "select n from counter"}});
+    let path = "/tools/database_query/runs";
+    let told = send(&server.address, "POST", path, Some(&person), Some(&asked)).unwrap();
+    assert_eq!(told.1["data"]["rows"], json!([[succeeded]]), "{told:?}");
+    assert!(
+        succeeded > KILLS_IN_ROWS,
+        "the hub had time to work: {succeeded}"
+    );
+    server.kill();
+    folder.helve(&["audit", "verify"]).ended(0);
+}

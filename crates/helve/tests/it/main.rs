@@ -22,6 +22,7 @@ mod hub_mcp;
 mod hub_policy;
 mod hub_runs;
 mod hub_servers;
+mod hub_settings;
 mod hub_tokens;
 mod hub_tools;
 mod import;
