@@ -13,7 +13,7 @@ fn unasked() -> Value {
 }
 
 /// A bench with a tool that writes files in `data`, all of it through its context.
-async fn bench(rules: Value) -> Bench {
+pub(super) async fn bench(rules: Value) -> Bench {
     with(Settings::default(), rules).await
 }
 
@@ -69,12 +69,12 @@ async fn with(settings: Settings, rules: Value) -> Bench {
 }
 
 impl Bench {
-    fn data(&self, name: &str) -> Option<String> {
+    pub(super) fn data(&self, name: &str) -> Option<String> {
         std::fs::read_to_string(self.folder.path().join("data").join(name)).ok()
     }
 
     /// Writes a note for somebody: the whole answer.
-    async fn note(&self, secret: &str, status: u16, args: Value) -> Value {
+    pub(super) async fn note(&self, secret: &str, status: u16, args: Value) -> Value {
         let body = json!({"args": args});
         let ask = post("/tools/note_write/runs").by(secret).json(body);
         self.send(ask).await.is(status)

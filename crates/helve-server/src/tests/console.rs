@@ -300,6 +300,49 @@ async fn an_approval_is_seen_and_decided_once() {
     assert_eq!(bench.toy.count(), 1);
 }
 
+/// Two staged writes; the stage of the second is gone from the disk.
+#[tokio::test]
+async fn what_cannot_be_shown_is_not_approved_and_keeps_nobody_waiting() {
+    let bench = super::changes::bench(json!([])).await;
+    let bob = bench.enter(&bench.bob).await;
+    let place = |answer: &Value| {
+        let id = answer["meta"]["approval_id"].as_str().unwrap();
+        format!("/console/inbox/{id}/approve")
+    };
+    let lost = bench.note(&bench.bot, 202, json!({"path": "lost"})).await;
+    let stages = bench.folder.path().join(".helve/changes");
+    let files: Vec<_> = walk(&stages).into_iter().filter(|f| f.is_file()).collect();
+    assert!(!files.is_empty(), "{stages:?}");
+    for file in files {
+        std::fs::remove_file(file).unwrap();
+    }
+    let whole = bench.note(&bench.bot, 202, json!({"path": "whole"})).await;
+    let page = bob.get("/console/inbox").await;
+    assert_eq!(page.status, 200, "{page:?}");
+    let page = page.text();
+    assert!(page.contains(&place(&whole)), "{page}");
+    assert!(!page.contains(&place(&lost)), "{page}");
+    assert!(
+        page.contains(&place(&lost).replace("/approve", "/deny")),
+        "{page}"
+    );
+    assert!(page.contains("role=\"alert\""), "{page}");
+    let reply = bob.post(&place(&whole), &[]).await;
+    assert_eq!(reply.status, 303, "{reply:?}");
+    assert_eq!(bench.data("whole").as_deref(), Some("hello\n"));
+    assert_eq!(bench.data("lost"), None);
+}
+
+/// All that is in a folder, however deep.
+fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        found.extend(walk(&entry.path()));
+        found.push(entry.path());
+    }
+    found
+}
+
 #[tokio::test]
 async fn a_denial_has_its_reason_and_too_late_is_told() {
     let bench = Bench::new().await;
