@@ -40,6 +40,8 @@ scene("another session's mark is no good", async ({ hub, page, another }) => {
   const elsewhere = await another({ signedIn: false });
   const other = await elsewhere.newPage();
   await other.goto(await hub.link());
+  // The page goes on by itself; nothing else is asked for until it is there.
+  await other.waitForURL(`${hub.url}/console`);
   await other.goto('/console/inbox');
   const mark = await other.locator('input[name=csrf]').first().inputValue();
   await page.goto(`/console/inbox/${approval}`);

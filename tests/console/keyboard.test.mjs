@@ -135,6 +135,7 @@ scene('d opens the reason and puts the cursor there; what is typed are letters',
   await page.keyboard.press('Enter');
   const { answer } = await hub.agent.ended(run);
   assert.match(answer.error.message, /a bad idea, j k d a/);
+  await page.locator('[role=status][data-said]').waitFor();
 });
 
 scene('keys with Control, Alt or Meta are the browser\'s', async ({ hub, page }) => {
