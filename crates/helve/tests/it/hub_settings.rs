@@ -54,9 +54,10 @@ fn a_database_is_known_by_its_name_and_a_change_of_it_is_undone() {
     assert_eq!(n(), json!([0]));
     // A query that writes is refused by the database, and a name that nobody gave by us.
     let sneaky = "sql=update counter set n = 9";
-    folder
+    let refused = folder
         .helve(&["call", "database_query", "connection=app", sneaky])
-        .ended(1);
+        .ended(5);
+    says(&refused, &["not authorized"]);
     let unknown = folder.helve(&["call", "database_query", "connection=other", "sql=select 1"]);
     says(&unknown, &["other"]);
     assert_eq!(n(), json!([0]));
@@ -67,7 +68,7 @@ fn files_and_variables_are_what_the_configuration_grants() {
     let folder = Folder::new();
     folder.write(
         "helve.toml",
-        "[toolsets]\npaths = [\"docs\"]\nenv = [\"HELVE_TEST_SHOWN\"]\n",
+        "[toolsets]\npaths = [\"docs\"]\nenv = [\"SHOWN_IN_TEST\"]\n",
     );
     folder.write("docs/a.md", "inside\n");
     folder.write("src/b.rs", "outside\n");
@@ -78,22 +79,23 @@ fn files_and_variables_are_what_the_configuration_grants() {
         assert!(!refused.out.contains("outside"), "{path}: {}", refused.out);
         assert_ne!(refused.code, 0, "{path}");
     }
-    let found = folder.json(&["call", "file_grep", "pattern=side", "--json"]);
-    assert!(!found.to_string().contains("b.rs"), "{found}");
+    let grep = |path: &str| {
+        let path = format!("path={path}");
+        folder.helve(&["call", "file_grep", "pattern=side", &path])
+    };
+    says(&grep("docs").ended(0), &["a.md"]);
+    says(&grep(".").ended(5), &["outside of `docs`"]);
 
     let mut asked = crate::run::command(folder.path());
     let asked = asked
         .args(["call", "system_env", "--json"])
-        .env("HELVE_TEST_SHOWN", "this is shown")
-        .env("HELVE_TEST_HIDDEN", "this is not")
+        .env("SHOWN_IN_TEST", "this is shown")
+        .env("HIDDEN_IN_TEST", "this is not")
         .output()
         .unwrap();
     let told = String::from_utf8(asked.stdout).unwrap();
     assert!(told.contains("this is shown"), "{told}");
-    assert!(
-        told.contains("HELVE_TEST_HIDDEN"),
-        "its name is told: {told}"
-    );
+    assert!(told.contains("HIDDEN_IN_TEST"), "its name is told: {told}");
     assert!(!told.contains("this is not"), "{told}");
 }
 
