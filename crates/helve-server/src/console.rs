@@ -77,9 +77,11 @@ pub(crate) fn pages() -> [(&'static str, Option<Permission>, MethodRouter<Hub>);
             Some(ApprovalDecide),
             post(inbox::deny),
         ),
+        // To decide as well, which the kernel asks for: a yes whose rule cannot be kept is
+        // not given.
         (
             "/console/inbox/{id}/remember",
-            Some(ApprovalDecide),
+            Some(ToolRegister),
             get(inbox::rule).post(inbox::remember),
         ),
         (

@@ -1,7 +1,8 @@
 //! The table of routes: what there is, who may, what it takes and gives.
 //!
-//! The router and the OpenAPI document are both made from it. A route that is not
-//! here does not exist; one that is here has its check.
+//! The router and the OpenAPI document are both made from it. Beside the console's pages,
+//! which have a table of their own, a route that is not here does not exist; one that is
+//! here has its check.
 
 use axum::Router;
 use axum::http::{Method, StatusCode, Uri};

@@ -122,7 +122,7 @@ if (logs) {
     if (event.type === "stderr") piece.className = "err";
     piece.append(...visible(JSON.parse(event.data).text));
     logs.append(piece);
-    // The end of it is what people look at; the whole is a download away.
+    // The end of it is what people look at; the whole is what `helve logs` shows.
     for (kept += piece.textContent.length; kept > MOST && logs.firstChild !== piece; ) {
       kept -= logs.firstChild.textContent.length;
       logs.firstChild.remove();

@@ -237,7 +237,9 @@ fn buttons(visit: &Visit, place: &str, seen: bool) -> Markup {
                     (visit.csrf())
                     button.main data-act="approve" { (visit.t(Word::Approve)) }
                 }
-                a.button data-act="remember" href={ (place) "/remember" } { (visit.t(Word::ApproveRemember)) }
+                @if visit.may(Permission::ToolRegister) {
+                    a.button data-act="remember" href={ (place) "/remember" } { (visit.t(Word::ApproveRemember)) }
+                }
             }
             details.deny data-deny="" {
                 summary.button { (visit.t(Word::DenyWhy)) }

@@ -457,6 +457,26 @@ async fn every_page_needs_its_right() {
 }
 
 #[tokio::test]
+async fn whoever_may_not_keep_a_rule_does_not_approve_by_one() {
+    let bench = Bench::new().await;
+    let (_, approval) = asked(&bench, "x").await;
+    let decides: Vec<Permission> = Permission::ALL
+        .into_iter()
+        .filter(|p| *p != Permission::ToolRegister)
+        .collect();
+    let eve = bench.enter(&bench.person("eve", &decides).await).await;
+    let page = eve.get("/console/inbox").await.text();
+    assert!(page.contains("data-act=\"approve\""), "{page}");
+    assert!(!page.contains("data-act=\"remember\""), "{page}");
+    let place = format!("/console/inbox/{approval}/remember");
+    assert_eq!(eve.get(&place).await.status, 403);
+    let reply = eve.post(&place, &[("like", "tool")]).await;
+    assert_eq!(reply.status, 403, "{reply:?}");
+    let shown = bench.get(&format!("/approvals/{approval}")).await.is(200);
+    assert_eq!(shown["state"], "pending");
+}
+
+#[tokio::test]
 async fn a_tool_is_called_by_its_form_and_stands_on_the_record() {
     let bench = Bench::new().await;
     let ann = bench.enter(&bench.ann).await;
