@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::StatusCode;
+use helve_kernel::store::Record;
 use helve_kernel::{Permission, Principal};
 use serde_json::{Value, json};
 
-use super::{Given, ok};
+use super::{Given, kept, ok};
 use crate::guard::Caller;
 use crate::input::{Body, Id, Query};
 use crate::problem::Problem;
@@ -50,8 +51,18 @@ pub(crate) async fn show(State(hub): State<Hub>, Caller(who): Caller, Id(id): Id
     ok(&shown(&who, gateway(&hub)?.server(&id)?))
 }
 
-pub(crate) async fn test(State(hub): State<Hub>, Caller(_): Caller, Id(id): Id) -> Given {
-    ok(&gateway(&hub)?.test(&id).await?)
+pub(crate) async fn test(State(hub): State<Hub>, Caller(who): Caller, Id(id): Id) -> Given {
+    ok(&tested(&hub, &who, &id).await?)
+}
+
+/// Tests a server, which may start it: on record as whoever asked, before it happens.
+pub(crate) async fn tested(hub: &Hub, who: &Principal, name: &str) -> Result<Value, Problem> {
+    let gateway = gateway(hub)?;
+    gateway.server(name)?;
+    let record = Record::new(hub.kernel().now(), "server.tested", &who.owner, name);
+    let recorded = hub.kernel().store().record(record).await;
+    recorded.map_err(|e| kept(&e))?;
+    Ok(gateway.test(name).await?)
 }
 
 pub(crate) async fn login(State(hub): State<Hub>, Caller(_): Caller, Id(id): Id) -> Given {

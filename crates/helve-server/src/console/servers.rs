@@ -11,7 +11,7 @@ use super::text::{line, shown};
 use super::words::Word;
 use super::{Given, Params, Sent, Visit};
 use crate::Hub;
-use crate::api::upstreams::{gateway, shown as allowed};
+use crate::api::upstreams::{gateway, shown as allowed, tested};
 use crate::problem::Problem;
 
 pub(super) async fn list(State(hub): State<Hub>, visit: Visit, params: Params) -> Given {
@@ -111,7 +111,12 @@ pub(super) async fn accept(State(hub): State<Hub>, visit: Visit, sent: Sent) -> 
     Ok(Redirect::to("/console/servers?done=accepted").into_response())
 }
 
-pub(super) async fn test(State(hub): State<Hub>, Path(name): Path<String>, _: Sent) -> Given {
-    gateway(&hub)?.test(&name).await?;
+pub(super) async fn test(
+    State(hub): State<Hub>,
+    visit: Visit,
+    Path(name): Path<String>,
+    _: Sent,
+) -> Given {
+    tested(&hub, &visit.who, &name).await?;
     Ok(Redirect::to("/console/servers?done=tested").into_response())
 }

@@ -58,6 +58,9 @@ fn a_server_comes_changes_and_goes() {
             &folder.helve(&["mcp", "test", "py"]).ended(0),
             &["a definition waits", "helve mcp diff py"],
         );
+        let tested = ["audit", "tail", "--event", "server.tested", "--json"];
+        let told = folder.helve(&tested).ended(0).out;
+        assert!(told.contains("\"resource\":\"py\""), "{told}");
         let ran = folder.helve(&["mcp", "diff", "py"]).ended(0);
         says(
             &ran,
