@@ -29,6 +29,17 @@ pub struct Reply {
     pub wire: Option<Arc<Wire>>,
     /// What is shown beside the result, as content of the Model Context Protocol.
     pub content: Vec<Value>,
+    /// What the tool says about its result, for `meta`.
+    pub about: Map<String, Value>,
+}
+
+/// A result, and what the tool says about it in `meta`: how it was found, say.
+#[derive(Debug, Clone)]
+pub struct Sourced<T> {
+    /// The result.
+    pub data: T,
+    /// What is said about it. A word that `meta` has already stays as it is.
+    pub about: Map<String, Value>,
 }
 
 /// A result with something to be shown beside it: a picture, a sound.
@@ -133,6 +144,8 @@ pub struct Meta {
     /// What is shown beside the result, as content of the Model Context Protocol. It is
     /// for whoever called, and never kept.
     pub content: Vec<Value>,
+    /// What the tool says about its result.
+    pub about: Map<String, Value>,
 }
 
 /// How much a run changed.
@@ -315,6 +328,9 @@ impl Meta {
         }
         if let Some(diff) = &self.diff {
             put("diff", diff.as_str().into());
+        }
+        for (key, value) in &self.about {
+            map.entry(key).or_insert_with(|| value.clone());
         }
         Value::Object(map)
     }

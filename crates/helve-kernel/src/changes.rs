@@ -6,6 +6,7 @@
 use helve_core::audit::Hash;
 use serde_json::{Value, json};
 
+use crate::rows::Place;
 use crate::{At, RunId};
 
 /// Where the changes of a run stand.
@@ -84,6 +85,23 @@ pub struct Changes {
     pub staged: Option<Vec<u8>>,
     /// What the caller gets when they are applied.
     pub reply: Option<Value>,
+}
+
+impl Changes {
+    /// Lets go of what is noted of these records, if it is settled: without it, the rest can
+    /// no longer be taken back. Whether there was anything.
+    pub fn purge(&mut self, places: &[Place]) -> bool {
+        if self.state.is_open() {
+            return false;
+        }
+        let noted = self.rows.len();
+        self.rows.retain(|row| !places.contains(&row.place()));
+        let purged = self.rows.len() < noted;
+        if purged && self.state != ChangesState::Dropped {
+            self.state = ChangesState::Expired;
+        }
+        purged
+    }
 }
 
 /// A record that a run changed.

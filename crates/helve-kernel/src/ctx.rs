@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use crate::report::Reporting;
 use crate::services::Services;
 use crate::{Caller, Files, Principal, Records, ToolError};
 
@@ -82,6 +83,11 @@ impl Ctx {
         found.ok_or_else(|| ToolError::dependency("this hub does not offer what the tool needs"))
     }
 
+    /// Begins to say how far a long call has come.
+    pub fn reporting(&self) -> Reporting {
+        Reporting::new(self)
+    }
+
     pub(crate) fn with(&self, files: Files, records: Records, services: Services) -> Self {
         let mut known = Known::clone(&self.0);
         known.services = services;
@@ -91,7 +97,7 @@ impl Ctx {
     }
 
     /// All custom keys.
-    pub(crate) fn keys(&self) -> &Map<String, Value> {
+    pub fn keys(&self) -> &Map<String, Value> {
         &self.0.keys
     }
 

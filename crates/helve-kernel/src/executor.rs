@@ -48,6 +48,8 @@ pub struct Permit {
     pub(crate) keeper: Option<Arc<Keeper>>,
     pub(crate) writable: Vec<PathBuf>,
     pub(crate) readable: Vec<PathBuf>,
+    pub(crate) dry_run: bool,
+    pub(crate) undecided: bool,
 }
 
 impl Permit {
@@ -99,6 +101,16 @@ impl Permit {
     /// The paths that the tool may look at, real and absolute.
     pub fn readable(&self) -> &[PathBuf] {
         &self.readable
+    }
+
+    /// Whether it is only to be seen what it would change.
+    pub fn is_dry_run(&self) -> bool {
+        self.dry_run
+    }
+
+    /// Whether it runs before people have decided, so that they see what it would change.
+    pub fn is_undecided(&self) -> bool {
+        self.undecided
     }
 
     /// The folder for files that this run leaves; whoever needs it makes it.

@@ -50,6 +50,7 @@ use tokio_util::task::TaskTracker;
 use crate::clock::Steady;
 use crate::people::People;
 use crate::registry::{Behind, Held, Registry};
+use crate::report::Reports;
 use crate::rows::Sources;
 use crate::services::Services;
 use crate::store::{AuditFilter, Record};
@@ -61,7 +62,7 @@ use crate::{
 
 pub use batch::{Batch, Conflict};
 pub use manage::{Outcome, Registration};
-pub use past::{Collected, Diff, DiffForm, Keeping};
+pub use past::{Collected, Diff, DiffForm, Keeping, Purged};
 pub(crate) use paths::STATE;
 pub use recover::run_answer;
 pub use tokens::NewToken;
@@ -314,6 +315,7 @@ impl Builder {
         let people = Arc::new(People::new(clock.clone(), changes.clone()));
         let mut services = self.services;
         services.put(people.clone());
+        services.put(Arc::new(Reports::default()));
         let inner = Arc::new_cyclic(|this| {
             services.put(Arc::new(WeakKernel(this.clone())));
             Inner {

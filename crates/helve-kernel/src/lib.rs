@@ -149,6 +149,7 @@ mod principal;
 mod private;
 mod records;
 mod registry;
+mod report;
 mod rows;
 mod run;
 mod schema;
@@ -159,7 +160,9 @@ pub(crate) mod tool;
 mod toolset;
 mod wire;
 
-pub use answer::{Answer, Artifact, Captured, Illustrated, Meta, Reply, Summary, error_value};
+pub use answer::{
+    Answer, Artifact, Captured, Illustrated, Meta, Reply, Sourced, Summary, error_value,
+};
 pub use approval::{Approval, ApprovalState, Decision, Notice, Verdict};
 pub use call::{Call, Wait};
 pub use caller::Caller;
@@ -180,12 +183,13 @@ pub use id::{ApprovalId, QuestionId, RunId, TokenId};
 pub use keeper::Keeper;
 pub use kernel::{
     ApprovalRules, Batch, Builder, Collected, Conflict, Diff, DiffForm, Keeping, Kernel, NewToken,
-    Notifier, OpenError, Outcome, Registration, UNDO, UndoCall, WeakKernel, run_answer,
+    Notifier, OpenError, Outcome, Purged, Registration, UNDO, UndoCall, WeakKernel, run_answer,
 };
 pub use people::{Asking, People, Question, Said};
 pub use principal::{Permission, Principal, PrincipalKind};
 pub use records::Records;
 pub use registry::{Entry, RegistryError};
+pub use report::{Report, Reporting};
 pub use rows::{Place, Rows, Unapplied};
 pub use run::{Chunk, Run, RunState, Stream};
 pub use store::{MemoryStore, Store, StoreError};

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::schema;
-use crate::{Illustrated, Reply, ToolError};
+use crate::{Illustrated, Reply, Sourced, ToolError};
 
 /// A name that the macro has found canonical.
 pub fn name(name: &'static str) -> ToolName {
@@ -121,6 +121,17 @@ impl<T: Serialize> Answerable for Illustrated<T> {
     }
 }
 
+/// A result with what is to be known about it.
+impl<T: Serialize> Answerable for Sourced<T> {
+    fn reply(self) -> Result<Reply, ToolError> {
+        let reply = self.data.reply()?;
+        Ok(Reply {
+            about: self.about,
+            ..reply
+        })
+    }
+}
+
 /// How a tool can fail.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the error of a tool",
@@ -158,6 +169,12 @@ impl<T: JsonSchema> Described for T {
 }
 
 impl<T: JsonSchema> Described for Illustrated<T> {
+    fn schema() -> Value {
+        schema::output_schema::<T>()
+    }
+}
+
+impl<T: JsonSchema> Described for Sourced<T> {
     fn schema() -> Value {
         schema::output_schema::<T>()
     }

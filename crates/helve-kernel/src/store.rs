@@ -21,6 +21,7 @@ use serde_json::{Map, Value};
 
 use crate::approval::{Approval, ApprovalState, Decision, Notice};
 use crate::changes::{Changes, ChangesFilter, HistoryFilter, Past, RowChange, Settled, Turn};
+use crate::rows::Place;
 use crate::run::{Chunk, Run, RunState};
 use crate::token::Token;
 use crate::{ApprovalId, At, RunId, TokenId};
@@ -509,7 +510,17 @@ pub trait Store: Send + Sync {
 
     /// Says that the changes of a run can no longer be taken back; `false` where they
     /// are pinned, or neither committed nor undone.
+    /// What was noted of records goes with it.
     async fn expire_changes(&self, run: &RunId, record: Record) -> Result<bool, StoreError>;
+
+    /// Lets go of everything that is noted of what these records were: the bytes are gone when
+    /// this returns. The runs that had noted something can no longer be taken back, pinned
+    /// or not; what is under way stays. Which runs those were, by their ids.
+    async fn purge_rows(
+        &self,
+        places: Vec<Place>,
+        record: Record,
+    ) -> Result<Vec<RunId>, StoreError>;
 
     /// Keeps a token.
     async fn add_token(&self, token: Token, record: Record) -> Result<(), StoreError>;

@@ -146,6 +146,8 @@ routes! {
         [] None => &[(200, "Pinned")], &[404, 409, 503], changes::pin;
     post "/runs/{id}/unpin" unpin_run Needs(RunUndo), "Lets what was there before a run go when its time is over."
         [] None => &[(200, "Pinned")], &[404, 409, 503], changes::unpin;
+    post "/runs/{id}/purge" purge_run Needs(RunUndo), "Lets go for good of the records that a run removed. For people."
+        [] None => &[(200, "Purged")], &[404, 409, 422, 503], changes::purge;
     post "/undo" undo Needs(RunUndo), "Takes back what several runs changed: those that are named, or one and all since."
         [] Some("Undo") => &[(200, "Answer")], &[400, 404, 409, 413, 415, 422, 503], changes::undo;
     get "/changes" list_changes Needs(RunRead), "Which paths were changed by which runs, the last first: one's own, or with `audit:read` all."

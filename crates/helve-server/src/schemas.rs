@@ -480,6 +480,12 @@ fn runs() -> Vec<(&'static str, Value)> {
         json!({"anyOf": [reference("Answer"), {"type": "null"}]}),
     ));
     whole.push(("changes", changes::of_run()));
+    let report = object(&[
+        ("done", json!({"type": "integer"})),
+        ("total", maybe("integer")),
+        ("message", text()),
+    ]);
+    whole.push(("progress", json!({"anyOf": [report, {"type": "null"}]})));
     let chunk = object(&[
         ("seq", json!({"type": "integer"})),
         ("stream", words(["stdout", "stderr"].into_iter())),

@@ -3,8 +3,8 @@
 use helve_core::audit::Entry as AuditEntry;
 use helve_kernel::store::Version;
 use helve_kernel::{
-    Approval, Changes, Chunk, Entry, Notice, Outcome, Past, Principal, Question, Run, RunState,
-    Token, run_answer,
+    Approval, Changes, Chunk, Entry, Notice, Outcome, Past, Principal, Question, Report, Run,
+    RunState, Token, run_answer,
 };
 use serde_json::{Value, json};
 
@@ -73,8 +73,13 @@ pub(crate) fn run(run: &Run) -> Value {
     })
 }
 
-pub(crate) fn run_with_answer(kept: &Run, changed: Option<&Changes>) -> Value {
+pub(crate) fn run_with_answer(
+    kept: &Run,
+    changed: Option<&Changes>,
+    report: Option<&Report>,
+) -> Value {
     let mut value = run(kept);
+    value["progress"] = report.map_or(Value::Null, Report::to_value);
     let over = kept.state.is_over() || kept.answer.is_some();
     let staged = kept.state == RunState::Staged;
     value["answer"] = match over || staged {

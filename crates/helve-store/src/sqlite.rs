@@ -26,7 +26,7 @@ mod tools;
 mod verbs;
 mod writer;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use helve_kernel::StoreError;
@@ -43,6 +43,7 @@ pub struct SqliteStore {
     // Dropped in this order: the lock goes with the writer, when all is written.
     readers: Arc<Readers>,
     writer: Writer,
+    path: PathBuf,
 }
 
 impl SqliteStore {
@@ -63,6 +64,7 @@ impl SqliteStore {
         Ok(Self {
             readers: Arc::new(readers),
             writer: Writer::start(conn, head, lock)?,
+            path: path.to_owned(),
         })
     }
 
@@ -89,6 +91,14 @@ impl SqliteStore {
         F: Fn(&mut Tx<'_>) -> Result<T, Failure> + Send + 'static,
     {
         self.writer.submit(Sync::Full, work).await
+    }
+
+    /// Brings home what is in the log, and empties that: what was there before is in it.
+    async fn empty_log(&self) -> Result<(), StoreError> {
+        let path = self.path.clone();
+        let emptied = tokio::task::spawn_blocking(move || file::empty_log(&path)).await;
+        let crashed = |e| StoreError::Unwritable(format!("the log could not be emptied: {e}"));
+        emptied.map_err(crashed)?.map_err(|e| e.to_error())
     }
 
     /// Looks something up.

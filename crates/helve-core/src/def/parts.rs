@@ -208,10 +208,13 @@ impl ExecutorKind {
             ],
             ExecutorKind::Script => &[
                 ("path", Text, true),
+                ("function", Text, false),
                 ("runtime", Text, false),
                 ("cwd", Text, false),
                 ("env", Table, false),
                 ("network", Flag, false),
+                ("memory", Text, false),
+                ("pids", Number, false),
             ],
             ExecutorKind::Docker => &[
                 ("command", Argv, false),
@@ -223,6 +226,10 @@ impl ExecutorKind {
                 ("memory", Text, false),
                 ("cpus", Number, false),
                 ("pids", Number, false),
+                ("read_only", Flag, false),
+                ("any_exit", Flag, false),
+                ("options", Flag, false),
+                ("stage", Flag, false),
             ],
             ExecutorKind::K8sJob => &[
                 ("command", Argv, false),

@@ -14,7 +14,7 @@ use super::Kernel;
 use super::execute::Execution;
 use super::pass::Ready;
 use crate::registry::Behind;
-use crate::{Ctx, Entry, Executor, Handler, Permit, Reply, ToolError, panic_text};
+use crate::{Ctx, Entry, ErrorKind, Executor, Handler, Permit, Reply, ToolError, panic_text};
 
 /// How long an executor may take to clear up after it was stopped.
 const CLEARING: Duration = Duration::from_secs(10);
@@ -86,7 +86,13 @@ impl Execution {
         let why = tokio::select! {
             biased;
             done = &mut work => {
-                return done.unwrap_or_else(|p| Err(crashed(&ready.entry.def.name, &*p)));
+                let done = done.unwrap_or_else(|p| Err(crashed(&ready.entry.def.name, &*p)));
+                let called_off = self.claim.stop.token.is_cancelled();
+                return match done {
+                    // An executor that was stopped cannot tell by whom.
+                    Err(e) if called_off && e.kind == ErrorKind::Timeout => Err(self.stopped()),
+                    done => done,
+                };
             }
             () = self.claim.stop.token.cancelled() => self.stopped(),
             () = tokio::time::sleep(limit) => {

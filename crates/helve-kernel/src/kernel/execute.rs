@@ -300,6 +300,8 @@ impl Execution {
             keeper: inner.keeper.clone(),
             writable: super::paths::writable(&inner.root, &ready.entry.def),
             readable: super::paths::readable(&inner.root, &ready.entry.def),
+            dry_run: ready.dry_run,
+            undecided: ready.decision.effect == policy::Effect::Ask && !self.is_approved(),
         };
         let tool = async {
             // With the permit goes the last writer, and the keeper of the output ends.
@@ -549,6 +551,7 @@ impl Execution {
         answer.meta.exit_code = reply.exit_code.or_else(|| exit_code(&answer));
         answer.meta.artifacts = reply.artifacts;
         answer.meta.notes = reply.notes;
+        answer.meta.about = reply.about;
         answer.meta.wire = reply.wire;
         answer.meta.content = reply.content;
         answer.writes = reply.writes;

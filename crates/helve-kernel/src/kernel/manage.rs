@@ -5,6 +5,7 @@
 //! approved for the old one counts for the new. A program that changes behind a file
 //! that does not is refused until somebody accepts it.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use helve_core::def::Risk;
@@ -531,11 +532,29 @@ fn standing(
         if version_hash(&same, fingerprint) == hash {
             return Standing::Known;
         }
+        if from_file
+            && version_hash(&same, pinned) == hash
+            && besides(pinned, source)
+                .is_some_and(|others| Some(others) == besides(fingerprint, source))
+        {
+            // The file is the program: whoever edits it has edited the definition.
+            return Standing::New;
+        }
         if from_file && version_hash(&same, pinned) == hash {
             standing = Standing::OtherPrograms;
         }
     }
     standing
+}
+
+/// The programs of a fingerprint but the file that the definition is from.
+fn besides<'f>(fingerprint: Option<&'f Value>, source: &str) -> Option<Vec<&'f Value>> {
+    let programs = fingerprint?["programs"].as_array()?;
+    let others = programs.iter().filter(|program| {
+        let path = program["path"].as_str().map(Path::new);
+        !path.is_some_and(|path| path.ends_with(source))
+    });
+    Some(others.collect())
 }
 
 fn other_programs(name: &str) -> ToolError {

@@ -13,6 +13,8 @@ use super::Kernel;
 use super::approve::broken;
 use crate::changes::{Changes, ChangesFilter, ChangesState, HistoryFilter, Past, RowChange};
 use crate::keeper::refusal;
+use crate::report::{Report, Reports};
+use crate::rows::Place;
 use crate::{At, Keeper, Permission, Principal, RunId, StoreError, ToolError};
 
 /// In which form a diff is wanted.
@@ -53,6 +55,15 @@ pub struct Collected {
     pub expired: Vec<RunId>,
     /// How many bytes were freed.
     pub bytes: u64,
+}
+
+/// What was purged.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Purged {
+    /// How many records.
+    pub records: usize,
+    /// The runs that can no longer be undone.
+    pub expired: Vec<RunId>,
 }
 
 impl Kernel {
@@ -113,6 +124,12 @@ impl Kernel {
         found.map_err(|e| broken(&e))
     }
 
+    /// How far a run has come that is under way, where its tool says so.
+    pub fn report(&self, run: &RunId) -> Option<Report> {
+        let reports = self.inner.services.get::<Reports>()?;
+        reports.of(run.as_str())
+    }
+
     /// Keeps what was there before a run for good, or no longer.
     pub async fn pin(&self, who: &Principal, run: &RunId, pinned: bool) -> Result<bool, ToolError> {
         self.allowed(who, Permission::RunUndo)?;
@@ -138,6 +155,47 @@ impl Kernel {
         });
         let crashed = |e| ToolError::internal(format!("the hub crashed at it: {e}"));
         done.await.map_err(crashed)?
+    }
+
+    /// Lets go for good of the records that a run removed: of all that any run has noted of
+    /// them. Neither it nor those runs can be taken back any more.
+    pub async fn purge(&self, who: &Principal, run: &RunId) -> Result<Purged, ToolError> {
+        self.allowed(who, Permission::RunUndo)?;
+        let changes = self.changes_of(run).await?;
+        // Once more, where the bytes could not be let go of the first time.
+        let again = changes.state == ChangesState::Expired && changes.rows.is_empty();
+        if changes.state != ChangesState::Committed && !again {
+            let problem = format!("the changes of `{run}` are {}", changes.state.as_str());
+            let hint = "only what a run has removed, and nobody has brought back, is purged";
+            return Err(ToolError::conflict(problem).with_hint(hint));
+        }
+        if changes.rows.iter().any(RowChange::is_foreign) {
+            return Err(ToolError::validation(
+                "what it changed is kept elsewhere; purge it there",
+            ));
+        }
+        let removed = changes.rows.iter().filter(|row| row.after.is_none());
+        let places: Vec<Place> = removed.map(RowChange::place).collect();
+        if places.is_empty() && !again {
+            return Err(ToolError::validation(format!("`{run}` removed no record")));
+        }
+        let _turn = self.inner.committing.clone().lock_owned().await;
+        for place in &places {
+            let now = self.inner.store.row(&place.collection, &place.key).await;
+            if now.map_err(|e| broken(&e))?.is_some() {
+                let problem = format!("`{}` is there again", place.key);
+                return Err(ToolError::conflict(problem).with_hint("remove it first"));
+            }
+        }
+        let keys: Vec<&str> = places.iter().map(|p| p.key.as_str()).collect();
+        let record = self
+            .entry_of(&who.owner, "run.purged", run.as_str())
+            .with("records", keys);
+        let store = &self.inner.store;
+        let records = places.len();
+        let expired = store.purge_rows(places, record).await;
+        let expired = expired.map_err(|e| broken(&e))?;
+        Ok(Purged { records, expired })
     }
 
     /// In a thread that may wait: from the listing to the end no capture may begin.

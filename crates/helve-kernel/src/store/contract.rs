@@ -62,7 +62,7 @@ macro_rules! store_contract {
             changes: [
                 changes_are_kept_with_their_run, changes_wait_for_an_approval,
                 commits_have_an_order, changes_are_undone_and_redone, the_past_of_a_path,
-                what_was_before_expires, records_change_with_their_commit,
+                what_was_before_expires, what_was_noted_is_purged, records_change_with_their_commit,
                 the_hub_changes_records_all_or_none
             ]
             chunks: [what_a_run_wrote_is_kept_in_order, chunks_need_a_run_and_a_new_number]

@@ -28,6 +28,7 @@ use super::{
 };
 use crate::approval::{Approval, ApprovalState, Decision, Notice};
 use crate::changes::{Changes, ChangesFilter, HistoryFilter, Past, RowChange};
+use crate::rows::Place;
 use crate::run::{Chunk, Run};
 use crate::token::Token;
 use crate::{ApprovalId, At, RunId, TokenId};
@@ -231,6 +232,14 @@ impl Store for MemoryStore {
 
     async fn expire_changes(&self, run: &RunId, record: Record) -> Result<bool, StoreError> {
         self.state().expire_changes(run, &record)
+    }
+
+    async fn purge_rows(
+        &self,
+        places: Vec<Place>,
+        record: Record,
+    ) -> Result<Vec<RunId>, StoreError> {
+        self.state().purge_rows(&places, &record)
     }
 
     async fn add_token(&self, token: Token, record: Record) -> Result<(), StoreError> {

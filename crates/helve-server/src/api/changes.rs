@@ -189,12 +189,28 @@ async fn set_pinned(hub: &Hub, who: &Principal, id: &str, pinned: bool) -> Given
     ok(&json!({"run_id": run.id.as_str(), "pinned": pinned, "changed": changed}))
 }
 
-pub(crate) async fn collect(State(hub): State<Hub>, Caller(who): Caller, body: Body) -> Given {
-    body.only(&[])?;
+pub(crate) async fn purge(State(hub): State<Hub>, Caller(who): Caller, Id(id): Id) -> Given {
+    for_people(&who)?;
+    let run = seen(&hub, &who, &id).await?;
+    let done = hub.kernel().purge(&who, &run.id).await?;
+    let expired = done.expired.iter().map(RunId::as_str);
+    ok(
+        &json!({"run_id": run.id.as_str(), "records": done.records, "expired": expired.collect::<Vec<_>>()}),
+    )
+}
+
+/// What is let go is gone for good, and no program decides that.
+fn for_people(who: &Principal) -> Result<(), Problem> {
     if who.kind != PrincipalKind::Person {
         let detail = "only people let go of what could be wanted back";
         return Err(Problem::new(StatusCode::FORBIDDEN, "permission", detail));
     }
+    Ok(())
+}
+
+pub(crate) async fn collect(State(hub): State<Hub>, Caller(who): Caller, body: Body) -> Given {
+    body.only(&[])?;
+    for_people(&who)?;
     let done = hub.kernel().collect(hub.settings().keeping).await?;
     let expired = done.expired.iter().map(RunId::as_str);
     ok(&json!({"expired": expired.collect::<Vec<_>>(), "bytes": done.bytes}))

@@ -221,7 +221,12 @@ pub(crate) async fn seen(hub: &Hub, who: &Principal, id: &str) -> Result<Run, Pr
 pub(crate) async fn show(State(hub): State<Hub>, Caller(who): Caller, Id(id): Id) -> Given {
     let run = seen(&hub, &who, &id).await?;
     let changes = hub.kernel().changes_kept(&run.id).await?;
-    ok(&view::run_with_answer(&run, changes.as_ref()))
+    let report = hub.kernel().report(&run.id);
+    ok(&view::run_with_answer(
+        &run,
+        changes.as_ref(),
+        report.as_ref(),
+    ))
 }
 
 pub(crate) async fn logs(

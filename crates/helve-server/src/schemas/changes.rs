@@ -144,6 +144,17 @@ pub(super) fn answers() -> Vec<(&'static str, Value)> {
                 ("bytes", number()),
             ]),
         ),
+        (
+            "Purged",
+            object(&[
+                ("run_id", reference("RunId")),
+                ("records", number()),
+                (
+                    "expired",
+                    json!({"type": "array", "items": reference("RunId")}),
+                ),
+            ]),
+        ),
     ]
 }
 

@@ -10,8 +10,8 @@ use helve_kernel::store::{
 };
 use helve_kernel::{
     Approval, ApprovalId, ApprovalState, At, Changes, ChangesFilter, Chunk, Decision,
-    HistoryFilter, MemoryStore, Notice, Past, RowChange, Run, RunId, Store, StoreError, Token,
-    TokenId,
+    HistoryFilter, MemoryStore, Notice, Past, Place, RowChange, Run, RunId, Store, StoreError,
+    Token, TokenId,
 };
 
 #[derive(Default)]
@@ -74,6 +74,7 @@ verbs! {
     history(filter: HistoryFilter, limit: usize) Vec<Past>;
     set_pinned(run: &RunId, pinned: bool, record: Record) bool;
     expire_changes(run: &RunId, record: Record) bool;
+    purge_rows(places: Vec<Place>, record: Record) Vec<RunId>;
     set_notice(id: &ApprovalId, notice: Notice, record: Record) bool;
     add_token(token: Token, record: Record) ();
     tokens() Vec<Token>;

@@ -2,7 +2,7 @@
 
 use helve_kernel::store::Record;
 use helve_kernel::{
-    Approval, Changes, ChangesFilter, ChangesState, HistoryFilter, Past, RowChange, RunId,
+    Approval, Changes, ChangesFilter, ChangesState, HistoryFilter, Past, Place, RowChange, RunId,
     RunState, Settled, StoreError, Touched, Turn,
 };
 use rusqlite::types::Value as Sql;
@@ -216,10 +216,30 @@ pub(super) fn pin(
 }
 
 pub(super) fn expire(tx: &mut Tx<'_>, run: &RunId, line: &Line) -> Result<bool, Failure> {
-    let sql = "UPDATE changes SET state = 'expired'
+    let sql = "UPDATE changes SET state = 'expired', rows = '[]'
                WHERE run = ?1 AND state IN ('committed', 'undone') AND NOT pinned";
     let changed = change(tx.conn, sql, params![run.as_str()])?;
     noted(tx, changed, line)
+}
+
+/// Goes through all of them: it is done rarely, and nothing may be missed.
+pub(super) fn purge(tx: &mut Tx<'_>, places: &[Place], line: &Line) -> Result<Vec<RunId>, Failure> {
+    let all = Query::new("SELECT * FROM changes")
+        .given("rows <> '[]'")
+        .rows(tx.conn, "run", usize::MAX, to_changes)?;
+    let mut purged = Vec::new();
+    for mut changes in all {
+        if !changes.purge(places) {
+            continue;
+        }
+        let rows = json(&changes.rows.iter().map(RowChange::to_value).collect())?;
+        let sql = "UPDATE changes SET state = ?2, rows = ?3 WHERE run = ?1";
+        let (run, state) = (changes.run.as_str(), changes.state.as_str());
+        change(tx.conn, sql, params![run, state, rows])?;
+        purged.push(changes.run);
+    }
+    tx.append(line)?;
+    Ok(purged)
 }
 
 pub(super) fn get(conn: &Connection, run: &RunId) -> Result<Option<Changes>, Failure> {

@@ -54,6 +54,8 @@ pub(super) fn open_writer(path: &Path) -> Result<Connection, Failure> {
     let conn = open(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     conn.pragma_update(None, "journal_mode", "WAL")?;
     conn.pragma_update(None, "foreign_keys", true)?;
+    // What is deleted is gone from the file, and not only from its lists.
+    conn.pragma_update(None, "secure_delete", true)?;
     // Every commit of many callers writes some hundred pages, most of them the same
     // ones again: to bring them home after each thousand would be most of the work.
     conn.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
@@ -93,6 +95,18 @@ pub(super) fn grow_wal(path: &Path, conn: &Connection) -> Result<(), Failure> {
         LOG_PAGES * 4_096
     ))?;
     Ok(())
+}
+
+/// Empties the log of a store that is open. Waits for whoever reads what is still in it.
+pub(super) fn empty_log(path: &Path) -> Result<(), Failure> {
+    let conn = open(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    let busy: bool = conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+    if busy {
+        // As SQLite says it where it does not wait.
+        let busy = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY);
+        return Err(rusqlite::Error::SqliteFailure(busy, None).into());
+    }
+    grow_wal(path, &conn)
 }
 
 /// Opens or makes a file that only its owner may read.

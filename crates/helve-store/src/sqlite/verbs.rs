@@ -11,7 +11,7 @@ use helve_kernel::store::{
 };
 use helve_kernel::{
     Approval, ApprovalId, ApprovalState, At, Changes, ChangesFilter, Chunk, Decision,
-    HistoryFilter, Notice, Past, RowChange, Run, RunId, Store, StoreError, Token, TokenId,
+    HistoryFilter, Notice, Past, Place, RowChange, Run, RunId, Store, StoreError, Token, TokenId,
 };
 
 use serde_json::Value;
@@ -257,6 +257,18 @@ impl Store for SqliteStore {
         let line = Line::new(record)?;
         let run = run.clone();
         self.write(move |tx| changes::expire(tx, &run, &line)).await
+    }
+
+    async fn purge_rows(
+        &self,
+        places: Vec<Place>,
+        record: Record,
+    ) -> Result<Vec<RunId>, StoreError> {
+        let line = Line::new(record)?;
+        let purged = self.write(move |tx| changes::purge(tx, &places, &line));
+        let purged = purged.await?;
+        self.empty_log().await?;
+        Ok(purged)
     }
 
     async fn add_token(&self, token: Token, record: Record) -> Result<(), StoreError> {

@@ -14,7 +14,8 @@ use crate::store::{
     Registered, RunFilter, Store, StoreError, Version,
 };
 use crate::{
-    Approval, ApprovalId, ApprovalState, At, Chunk, Decision, Notice, Run, RunId, Token, TokenId,
+    Approval, ApprovalId, ApprovalState, At, Chunk, Decision, Notice, Place, Run, RunId, Token,
+    TokenId,
 };
 
 #[derive(Default)]
@@ -261,6 +262,14 @@ impl Store for FailingStore {
 
     async fn expire_changes(&self, run: &RunId, record: Record) -> Result<bool, StoreError> {
         pass!(self, expire_changes(run, record))
+    }
+
+    async fn purge_rows(
+        &self,
+        places: Vec<Place>,
+        record: Record,
+    ) -> Result<Vec<RunId>, StoreError> {
+        pass!(self, purge_rows(places, record))
     }
 
     async fn add_token(&self, token: Token, record: Record) -> Result<(), StoreError> {

@@ -4,6 +4,7 @@ use super::*;
 use crate::changes::{
     Changes, ChangesFilter, ChangesState, HistoryFilter, Past, RowChange, Settled, Touched, Turn,
 };
+use crate::rows::Place;
 use RunState::{PendingApproval, Running, Staged, Succeeded, Undone};
 use serde_json::Value;
 
@@ -307,6 +308,69 @@ pub async fn what_was_before_expires(store: Kept) {
     adds(&store, 1, kept).await;
     let expired = store.expire_changes(&open.id, record("run.undo_expired", &open.id));
     assert!(!adds(&store, 0, expired).await, "it is not committed yet");
+}
+
+pub async fn what_was_noted_is_purged(store: Kept) {
+    let row = |key: &str, before: Option<Value>, after: Option<Value>| RowChange {
+        collection: "memory".to_owned(),
+        key: key.to_owned(),
+        before,
+        after,
+    };
+    let commit = async |rows: Vec<RowChange>, settled: Option<Settled>| {
+        let run = at_work(&store).await;
+        let changes = Changes {
+            rows,
+            ..changes_of(&run.id, ChangesState::Committing)
+        };
+        let note = record("run.committing", &run.id);
+        let kept = store.keep_changes(changes, None, note);
+        assert!(adds(&store, 1, kept).await);
+        if settled.is_some() {
+            let step = Move {
+                changes: settled,
+                ..step(&run.id, &[Running], Succeeded, 2_000)
+            };
+            let moved = store.move_run(step, record("run.ended", &run.id));
+            assert!(adds(&store, 1, moved).await);
+        }
+        run.id
+    };
+    let done = || Some(Settled::Committed(Vec::new()));
+    let (one, two) = (Some(json!("one")), Some(json!("two")));
+    let made = vec![row("a", None, one.clone()), row("b", None, one.clone())];
+    let made = commit(made, done()).await;
+    let gone = commit(vec![row("a", one.clone(), None)], done()).await;
+    let denied = commit(vec![row("a", None, two.clone())], Some(Settled::Dropped)).await;
+    let beside = commit(vec![row("b", one.clone(), two.clone())], done()).await;
+    let open = commit(vec![row("a", None, two.clone())], None).await;
+    let pinned = store.set_pinned(&gone, true, record("run.pinned", &gone));
+    assert!(adds(&store, 1, pinned).await);
+    let places = || {
+        vec![Place {
+            collection: "memory".to_owned(),
+            key: "a".to_owned(),
+        }]
+    };
+    let purge = || store.purge_rows(places(), record("run.purged", &gone));
+    let mut purged = adds(&store, 1, purge()).await;
+    let mut wanted = vec![made.clone(), gone.clone(), denied.clone()];
+    purged.sort();
+    wanted.sort();
+    assert_eq!(purged, wanted);
+    let kept = async |run: &RunId| {
+        let changes = store.changes(run).await.unwrap().unwrap();
+        (changes.state, changes.rows)
+    };
+    let left = vec![row("b", None, one.clone())];
+    assert_eq!(kept(&made).await, (ChangesState::Expired, left));
+    assert_eq!(kept(&gone).await, (ChangesState::Expired, Vec::new()));
+    assert_eq!(kept(&denied).await, (ChangesState::Dropped, Vec::new()));
+    let untouched = vec![row("b", one, two.clone())];
+    assert_eq!(kept(&beside).await, (ChangesState::Committed, untouched));
+    let under_way = vec![row("a", None, two)];
+    assert_eq!(kept(&open).await, (ChangesState::Committing, under_way));
+    assert_eq!(adds(&store, 1, purge()).await, []);
 }
 
 pub async fn records_change_with_their_commit(store: Kept) {

@@ -10,6 +10,7 @@ use crate::approval::{Approval, ApprovalState};
 use crate::changes::{
     Changes, ChangesFilter, ChangesState, HistoryFilter, Past, RowChange, Settled, Touched, Turn,
 };
+use crate::rows::Place;
 use crate::run::RunState;
 use crate::store::{Record, StoreError};
 use crate::{ApprovalId, RunId};
@@ -212,7 +213,23 @@ impl State {
         };
         self.chain.append(record)?;
         changes.state = ChangesState::Expired;
+        changes.rows.clear();
         Ok(true)
+    }
+
+    pub(super) fn purge_rows(
+        &mut self,
+        places: &[Place],
+        record: &Record,
+    ) -> Result<Vec<RunId>, StoreError> {
+        self.chain.append(record)?;
+        let mut purged = Vec::new();
+        for changes in self.changes.by_run.values_mut() {
+            if changes.purge(places) {
+                purged.push(changes.run.clone());
+            }
+        }
+        Ok(purged)
     }
 
     pub(super) fn close_approval(&mut self, id: &ApprovalId, state: ApprovalState) {
