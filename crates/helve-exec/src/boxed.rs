@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use helve_sandbox::{Ended, Error, Sandbox, Spec, Started};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::net::unix::pipe::{Receiver, Sender};
@@ -44,6 +45,12 @@ impl Boxed {
         ))
     }
 
+    /// Another hold on what it says; before [`Boxed::pipes`].
+    pub(crate) fn said(&self) -> io::Result<OwnedFd> {
+        let none = || io::Error::other("the program has no standard streams");
+        self.started.stderr.as_ref().ok_or_else(none)?.try_clone()
+    }
+
     /// What this machine does not give, and was done without.
     pub(crate) fn missing(&self) -> Vec<&'static str> {
         self.started.missing()
@@ -58,6 +65,13 @@ impl Boxed {
     pub(crate) async fn ended(&self) {
         // An error here leaves the wait to `reap`, which blocks a thread of its own.
         let _ = self.over.readable().await;
+    }
+
+    /// Whether it has not ended.
+    pub(crate) fn is_alive(&self) -> bool {
+        let mut over = [PollFd::new(self.over.get_ref(), PollFlags::IN)];
+        let now = Timespec::default();
+        matches!(poll(&mut over, Some(&now)), Ok(0))
     }
 
     /// Asks all of it to end, and makes it end after that time.

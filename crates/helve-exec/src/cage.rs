@@ -1,4 +1,4 @@
-//! What a run may see and change: its sandbox, and where its changes land.
+//! What a run may change, and where its changes land.
 //!
 //! Each folder that a tool may write is an overlay (or, where the machine has none, a
 //! copy); all else is read-only. When the program has ended well, what is in those
@@ -18,7 +18,7 @@ use helve_kernel::helve_changes::{
     Allowed, Books, Copied, Error, Overlay, Staged, capture_copy, capture_overlay, copy_tree,
 };
 use helve_kernel::{Keeper, ToolError};
-use helve_sandbox::{Layer, remove_work};
+use helve_sandbox::{Layer, remove_work, remove_work_but_index};
 
 /// How the folders of a run are kept from being changed for real.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,9 +68,20 @@ impl Cage {
         stage: &Path,
         writable: &[PathBuf],
     ) -> Result<Self, ToolError> {
+        let targets = targets(writable);
+        if let Some(target) = targets.iter().find(|target| stage.starts_with(target))
+            && kind != Kind::Overlays
+        {
+            // The copy would hold the state, and itself without end.
+            return Err(ToolError::dependency(format!(
+                "not run: `{}` cannot be copied, because the hub's own state is in it",
+                target.display()
+            ))
+            .with_hint("there are no overlays here; name folders inside it in `allowed_paths`"));
+        }
         let attempt = fresh(stage).map_err(|e| unmade(stage, &e))?;
         let mut parts = Vec::new();
-        for (i, real) in targets(writable).into_iter().enumerate() {
+        for (i, real) in targets.into_iter().enumerate() {
             let stage = attempt.join(i.to_string());
             private(&stage).map_err(|e| unmade(&stage, &e))?;
             let part = Part { real, stage };
@@ -137,7 +148,10 @@ impl Cage {
         };
         // What the kernel left there opens to nobody, and is not needed any more.
         for part in &self.parts {
-            let _ = remove_work(&part.work());
+            let _ = match index {
+                true => remove_work_but_index(&part.work()),
+                false => remove_work(&part.work()),
+            };
         }
         captured.map_err(|e| refused(&e))
     }

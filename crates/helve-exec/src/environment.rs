@@ -45,13 +45,7 @@ pub(crate) fn variables(
     run: &str,
     tool: &str,
 ) -> Vec<(String, String)> {
-    let mut found = vec![
-        ("PATH".to_owned(), FOLDERS.join(":")),
-        ("HOME".to_owned(), HOME.to_owned()),
-        ("LANG".to_owned(), "C.UTF-8".to_owned()),
-    ];
-    // Later ones win, so that a definition can have another home or language.
-    found.extend(env.iter().cloned());
+    let mut found = base(env);
     let mut left = ALL;
     for name in properties {
         let Some(value) = args.get(*name) else {
@@ -67,6 +61,28 @@ pub(crate) fn variables(
     found.push(("HELVE_RUN_ID".to_owned(), run.to_owned()));
     found.push(("HELVE_TOOL".to_owned(), tool.to_owned()));
     found
+}
+
+/// The variables of every program, and those of a definition.
+pub(crate) fn base(env: &[(String, String)]) -> Vec<(String, String)> {
+    let mut found = vec![
+        ("PATH".to_owned(), FOLDERS.join(":")),
+        ("HOME".to_owned(), HOME.to_owned()),
+        ("LANG".to_owned(), "C.UTF-8".to_owned()),
+    ];
+    // Later ones win, so that a definition can have another home or language.
+    found.extend(env.iter().cloned());
+    found
+}
+
+/// The same without those that a later one of the same name replaces.
+pub(crate) fn settled(env: &[(String, String)]) -> Vec<(&str, &str)> {
+    let mut settled: Vec<(&str, &str)> = Vec::with_capacity(env.len());
+    for (name, value) in env {
+        settled.retain(|(known, _)| known != name);
+        settled.push((name, value));
+    }
+    settled
 }
 
 /// Whether the definition's own variables can be set, and no two arguments want one.

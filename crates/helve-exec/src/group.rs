@@ -9,6 +9,7 @@
 //! run up, but only a sandbox with its own process numbers ends it.
 
 use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -88,6 +89,19 @@ impl Group {
                 None => sleep(LOOK).await,
             }
         }
+    }
+
+    /// Another hold on what it says; before [`Group::pipes`].
+    pub(crate) fn said(&self) -> io::Result<OwnedFd> {
+        let none = || io::Error::other("the program has no standard streams");
+        let stderr = self.child.stderr.as_ref().ok_or_else(none)?;
+        stderr.as_fd().try_clone_to_owned()
+    }
+
+    /// Whether it has not ended.
+    pub(crate) fn is_alive(&self) -> bool {
+        let quietly = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+        matches!(waitid(WaitId::Pid(self.leader), quietly), Ok(None))
     }
 
     /// Asks all of the group to end, and makes the program end after that time.

@@ -19,22 +19,20 @@ use std::time::Duration;
 use async_trait::async_trait;
 use helve_core::ToolDef;
 use helve_kernel::helve_changes::Books;
-use helve_kernel::{Captured, Executor, Keeper, Permit, Reply, RunId, Stream, ToolError};
-use helve_sandbox::Sandbox;
-use serde_json::{Map, Value};
+use helve_kernel::{Executor, Permit, Reply, ToolError};
+use helve_sandbox::{Limits, Sandbox};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::cage::{self, Cage};
+use crate::cage::Cage;
+use crate::call::{Call, STATE, blocking};
 use crate::ground::Ground;
 use crate::hashes::Hashes;
-use crate::process::{self, Finished, Sink, Spec};
+use crate::place;
+use crate::process::{self, Sink};
 use crate::program::{self, Pinned};
-use crate::running::{Unstarted, Walls};
-use crate::settings::{Settings, properties};
-use crate::{environment, outcome, place};
-
-/// The folder of the hub's own state, which no program sees.
-const STATE: &str = ".helve";
+use crate::running::{Place, Plain, Unstarted, Walls};
+use crate::settings::Settings;
 
 /// How long a program may take to end when it is told to.
 const GRACE: Duration = Duration::from_secs(2);
@@ -42,13 +40,13 @@ const GRACE: Duration = Duration::from_secs(2);
 /// Runs programs on this machine.
 #[derive(Debug, Clone)]
 pub struct HostExecutor {
-    root: PathBuf,
+    pub(crate) root: PathBuf,
     grace: Duration,
-    hashes: Arc<Hashes>,
+    pub(crate) hashes: Arc<Hashes>,
     sandbox: Arc<OnceLock<Sandbox>>,
     ground: Arc<OnceLock<Ground>>,
     require_sandbox: bool,
-    room: u64,
+    pub(crate) room: u64,
 }
 
 impl HostExecutor {
@@ -84,7 +82,7 @@ impl HostExecutor {
     }
 
     /// What this machine gives, where that is not yet known: found out by trying.
-    fn ground(&self, folder: &Path) -> Ground {
+    pub(crate) fn ground(&self, folder: &Path) -> Ground {
         let find = || Ground::find(folder);
         *self.ground.get_or_init(find)
     }
@@ -93,14 +91,13 @@ impl HostExecutor {
     async fn look(&self, def: &ToolDef, settings: &Settings) -> Result<Found, ToolError> {
         let (root, hashes) = (self.root.clone(), Arc::clone(&self.hashes));
         let (settings, allowed) = (settings.clone(), def.allowed_paths.clone());
-        let look = tokio::task::spawn_blocking(move || {
+        blocking(move || {
             let root = place::root(&root)?;
-            let cwd = place::cwd(settings.cwd.as_deref(), &allowed, &root)?;
-            let pinned = program::pin(&settings.command, &root, &cwd, &hashes)?;
+            let cwd = place::cwd(settings.common.cwd.as_deref(), &allowed, &root)?;
+            let pinned = program::pin(&settings.common.command, &root, &cwd, &hashes)?;
             Ok(Found { cwd, pinned })
-        });
-        let stopped = |_| ToolError::internal("Helve stopped while it looked at the program");
-        look.await.map_err(stopped)?
+        })
+        .await?
     }
 
     /// Runs a tool, for whoever holds a permit.
@@ -118,9 +115,7 @@ impl HostExecutor {
             Err(Unstarted::Sandbox(error)) if ground.is_none() => {
                 let folder = call.place().unwrap_or(&self.root).to_owned();
                 let this = self.clone();
-                let found = tokio::task::spawn_blocking(move || this.ground(&folder)).await;
-                let found =
-                    found.map_err(|_| ToolError::internal("Helve stopped while it looked"))?;
+                let found = blocking(move || this.ground(&folder)).await?;
                 if found == Ground::WHOLE {
                     return Err(error);
                 }
@@ -139,139 +134,93 @@ impl HostExecutor {
         sink: &dyn Sink,
         stop: &CancellationToken,
     ) -> Result<Reply, Unstarted> {
-        let def = call.def;
-        if self.require_sandbox && ground != Ground::WHOLE {
-            let why = "this machine does not give the sandbox that the configuration requires";
-            return Err(ToolError::dependency(format!("not run: {why}"))
-                .with_hint("`helve doctor` tells what is missing")
-                .into());
-        }
-        let cage = self.cage(call, ground).await?;
-        let stage = cage.as_ref().and(call.place()).map(Path::to_owned);
-        let args = settings.command.fill(call.args)?;
-        let env = environment::variables(
-            &settings.env,
-            &properties(def),
-            call.args,
-            call.run,
-            def.name.as_str(),
-        );
-        let input = serde_json::to_vec(call.args).map_err(ToolError::from)?;
+        self.content_with(ground)?;
+        let cage = call.cage(ground.kind).await?;
         // The last thing before the start.
-        let found = self.look(def, settings).await?;
+        let found = self.look(call.def, settings).await?;
         program::compare(call.fingerprint, &found.pinned)?;
-        let walls = match ground.sandboxed {
-            true => Some(self.walls(call, settings, &found, cage.as_ref())),
-            false => None,
+        let mut visible = vec![found.cwd.clone()];
+        visible.extend(found.pinned.iter().map(|file| file.path.clone()));
+        let grants = (settings.common.network, settings.limits.clone());
+        let walls = ground
+            .sandboxed
+            .then(|| self.walls(call, visible, grants, cage.as_ref()));
+        let place: &dyn Place = match &walls {
+            Some(walls) => walls,
+            None => &Plain,
         };
-        let spec = Spec {
-            program: found.program()?.to_owned(),
-            name: settings.command.program().to_owned(),
-            args,
-            env,
-            cwd: found.cwd,
-            input,
-            keep: outcome::needed(def),
-            artifacts: call.artifacts.map(Path::to_owned),
-            grace: self.grace,
-            stage,
-            room: self.room,
-        };
-        let finished = process::run(spec, walls.as_ref(), sink, stop).await;
+        let what = (found.program()?.to_owned(), found.cwd);
+        let bounds = (self.grace, self.room);
+        let spec = call.spec(&settings.common, what, cage.as_ref(), bounds)?;
+        let finished = process::run(spec, place, sink, stop).await;
         let books = match &walls {
             Some(walls) if walls.sandbox.is_privileged() => Books::Trusted,
             _ => Books::User,
         };
-        self.conclude(def, cage, books, finished).await
+        call.conclude(cage, books, finished).await
     }
 
-    /// The folders that the tool may write, held back.
-    async fn cage(&self, call: &Call<'_>, ground: Ground) -> Result<Option<Cage>, ToolError> {
-        if call.writable.is_empty() {
-            return Ok(None);
+    /// Refuses a machine that gives less than the configuration requires.
+    pub(crate) fn content_with(&self, ground: Ground) -> Result<(), ToolError> {
+        if !self.require_sandbox || ground == Ground::WHOLE {
+            return Ok(());
         }
-        let Some(keeper) = call.keeper.cloned() else {
-            return Err(ToolError::dependency(
-                "not run: it may change files, and this hub cannot hold that back",
-            )
-            .with_hint("give the kernel a keeper"));
-        };
-        let (stage, writable) = (keeper.stage_of(call.id), call.writable.to_vec());
-        let build = move || Cage::build(ground.kind, keeper, &stage, &writable);
-        let built = tokio::task::spawn_blocking(build).await;
-        built
-            .map_err(|_| ToolError::internal("Helve stopped while it made the stage"))?
-            .map(Some)
+        let why = "this machine does not give the sandbox that the configuration requires";
+        Err(ToolError::dependency(format!("not run: {why}"))
+            .with_hint("`helve doctor` tells what is missing"))
     }
 
-    fn walls(
+    /// What a program may see beside the workspace, and use.
+    pub(crate) fn walls(
         &self,
         call: &Call<'_>,
-        settings: &Settings,
-        found: &Found,
+        mut visible: Vec<PathBuf>,
+        (network, limits): (bool, Limits),
         cage: Option<&Cage>,
     ) -> Walls {
-        let root = self
-            .root
-            .canonicalize()
-            .unwrap_or_else(|_| self.root.clone());
-        let mut hidden = vec![root.join(STATE)];
-        hidden.extend(hidden[0].canonicalize());
-        hidden.extend(call.keeper.map(|keeper| keeper.folder().to_owned()));
-        let mut visible = vec![root, found.cwd.clone()];
-        visible.extend(found.pinned.iter().map(|file| file.path.clone()));
         visible.extend(call.readable.iter().cloned());
+        let bare = self.bare_walls(visible, limits);
         Walls {
-            sandbox: self.sandbox.get_or_init(Sandbox::probe).clone(),
             layers: cage.map(Cage::layers).unwrap_or_default(),
-            hidden,
-            visible,
-            network: settings.network,
-            limits: settings.limits.clone(),
+            hidden: call.hidden(&self.real_root()),
+            network,
+            ..bare
         }
     }
 
-    /// What the program's end means, and what it would change.
-    async fn conclude(
-        &self,
-        def: &ToolDef,
-        cage: Option<Cage>,
-        books: Books,
-        finished: Result<Finished, Unstarted>,
-    ) -> Result<Reply, Unstarted> {
-        let reply = match &finished {
-            Ok(finished) => outcome::reply(def, finished),
-            // Told below.
-            Err(_) => Err(ToolError::internal("")),
-        };
-        let kind = cage.as_ref().map(Cage::kind);
-        let index = finished.as_ref().is_ok_and(|f| f.index);
-        let good = reply.is_ok();
-        let settle = move || match (cage, good) {
-            (Some(cage), true) => cage.capture(books, index).map(Some),
-            (Some(cage), false) => cage.restore().map(|()| None),
-            (None, _) => Ok(None),
-        };
-        let settled = tokio::task::spawn_blocking(settle).await;
-        let settled = settled.map_err(|_| ToolError::internal("Helve stopped while it looked"))?;
-        let finished = finished?;
-        let mut reply = reply?;
-        reply.changes = settled?.map(|staged| Captured(Arc::new(staged)));
-        reply.notes = notes(kind, &finished);
-        Ok(reply)
+    /// What is around code that is only to be looked at: it reaches nothing.
+    pub(crate) fn bare_walls(&self, mut visible: Vec<PathBuf>, limits: Limits) -> Walls {
+        let root = self.real_root();
+        let hidden = vec![root.join(STATE)];
+        visible.push(root);
+        Walls {
+            sandbox: self.sandbox.get_or_init(Sandbox::probe).clone(),
+            layers: Vec::new(),
+            hidden,
+            visible,
+            network: false,
+            limits,
+        }
     }
-}
 
-/// What whoever called should know about how it ran.
-fn notes(kind: Option<cage::Kind>, finished: &Finished) -> Vec<String> {
-    let mut notes: Vec<String> = Vec::new();
-    if kind == Some(cage::Kind::Copies) {
-        notes.push("no overlays on this machine: it ran on a copy of its folders".to_owned());
+    fn real_root(&self) -> PathBuf {
+        let real = self.root.canonicalize();
+        real.unwrap_or_else(|_| self.root.clone())
     }
-    if kind.is_some() || finished.missing.iter().any(|m| m.starts_with("no sandbox")) {
-        notes.extend(finished.missing.iter().map(|&m| m.to_owned()));
+
+    /// Whether programs run in a sandbox here; why not, where they do not.
+    pub(crate) fn has_sandbox(&self) -> Result<(), String> {
+        // Tried where the hub keeps its state: nothing is made among people's files.
+        let state = self.root.join(STATE);
+        let folder = match state.is_dir() {
+            true => state,
+            false => std::env::temp_dir(),
+        };
+        match self.ground(&folder).sandboxed {
+            true => Ok(()),
+            false => Err("this machine gives no sandbox".to_owned()),
+        }
     }
-    notes
 }
 
 #[async_trait]
@@ -285,63 +234,14 @@ impl Executor for HostExecutor {
 
     fn holds(&self, def: &ToolDef) -> Result<(), String> {
         match Settings::of(def) {
-            Err(error) => return Err(error.message),
-            Ok(settings) if settings.network => return Err("it may use the network".to_owned()),
-            Ok(_) => {}
-        }
-        // Tried where the hub keeps its state: nothing is made among people's files.
-        let state = self.root.join(STATE);
-        let folder = match state.is_dir() {
-            true => state,
-            false => std::env::temp_dir(),
-        };
-        match self.ground(&folder).sandboxed {
-            true => Ok(()),
-            false => Err("this machine gives no sandbox".to_owned()),
+            Err(error) => Err(error.message),
+            Ok(settings) if settings.common.network => Err("it may use the network".to_owned()),
+            Ok(_) => self.has_sandbox(),
         }
     }
 
     async fn run(&self, permit: &Permit) -> Result<Reply, ToolError> {
-        let call = Call {
-            def: permit.def(),
-            args: permit.args(),
-            id: permit.run_id(),
-            run: permit.run_id().as_str(),
-            fingerprint: permit.fingerprint(),
-            artifacts: permit.artifacts(),
-            keeper: permit.keeper(),
-            writable: permit.writable(),
-            readable: permit.readable(),
-        };
-        self.perform(call, permit, permit.stop()).await
-    }
-}
-
-#[async_trait]
-impl Sink for Permit {
-    async fn log(&self, stream: Stream, bytes: Vec<u8>) {
-        Permit::log(self, stream, bytes).await;
-    }
-}
-
-/// What of a permit is needed to run a program.
-#[derive(Debug, Clone, Copy)]
-struct Call<'c> {
-    def: &'c ToolDef,
-    args: &'c Map<String, Value>,
-    id: &'c RunId,
-    run: &'c str,
-    fingerprint: Option<&'c Value>,
-    artifacts: Option<&'c Path>,
-    keeper: Option<&'c Arc<Keeper>>,
-    writable: &'c [PathBuf],
-    readable: &'c [PathBuf],
-}
-
-impl<'c> Call<'c> {
-    /// Where what it changes is held back.
-    fn place(&self) -> Option<&'c Path> {
-        self.keeper.map(|keeper| keeper.folder())
+        self.perform(permit.into(), permit, permit.stop()).await
     }
 }
 

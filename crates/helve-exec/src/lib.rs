@@ -1,8 +1,8 @@
 //! Where tools run that are not part of Helve.
 //!
-//! [`HostExecutor`] runs a program on this machine. It starts what the definition
-//! names and nothing else: the arguments of a call are data, never words of a
-//! command line.
+//! [`HostExecutor`] runs a program on this machine, `DockerExecutor` one in a container.
+//! Both start what the definition names and nothing else: the arguments of a call are
+//! data, never words of a command line.
 //!
 //! - *No shell.* A program is started by its path with the elements of `command`;
 //!   an argument fills at most one of them, and never the first.
@@ -22,7 +22,12 @@
 mod argv;
 mod boxed;
 mod cage;
+mod call;
 mod capture;
+#[cfg(test)]
+mod contract;
+#[cfg(feature = "docker")]
+mod docker;
 mod environment;
 mod ground;
 mod group;
@@ -33,7 +38,11 @@ mod place;
 mod process;
 mod program;
 mod running;
+mod script;
 mod settings;
 
+#[cfg(feature = "docker")]
+pub use docker::{DockerExecutor, DockerReport, DockerSettings, Overlays};
 pub use ground::{Ability, Given, Held};
 pub use host::HostExecutor;
+pub use script::{Described, Runtime, ScriptExecutor, ScriptSettings, Toolset, Unloaded};

@@ -17,16 +17,13 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::capture::{Capture, KEPT, MOST, Output};
-use crate::running::{End, Running, Unstarted, Walls};
+use crate::running::{End, Place, Unstarted};
 
 /// The most that is read at once.
 const CHUNK: usize = 32 * 1024;
 
 /// How much of each stream goes into the log.
 const LOGGED: usize = 4 * 1024 * 1024;
-
-/// How long after the program's end its children may hold its output open.
-const LINGER: Duration = Duration::from_secs(1);
 
 /// What is still taken from a pipe when nobody should write to it any more: the
 /// most that a pipe can hold.
@@ -41,7 +38,7 @@ const ROOM_LOOK: Duration = Duration::from_millis(100);
 /// What is started.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Spec {
-    /// The program's real path.
+    /// The program's real path, or what it is called where it runs.
     pub(crate) program: PathBuf,
     /// What it is told that its name is.
     pub(crate) name: String,
@@ -107,14 +104,14 @@ struct Signals {
 /// Runs a program. Where `stop` is cancelled first, it is ended and that is an error.
 pub(crate) async fn run(
     spec: Spec,
-    walls: Option<&Walls>,
+    place: &dyn Place,
     sink: &dyn Sink,
     stop: &CancellationToken,
 ) -> Result<Finished, Unstarted> {
     if stop.is_cancelled() {
         return Err(ToolError::timeout("stopped before it was started").into());
     }
-    let mut group = Running::start(&spec, walls).await?;
+    let mut group = place.start(&spec).await?;
     let (stdin, stdout, stderr) = group.pipes().map_err(ToolError::from)?;
     let (missing, index) = (group.missing(), group.has_index());
     let folder = &spec.artifacts;
@@ -145,14 +142,14 @@ pub(crate) async fn run(
             group.stop(spec.grace).await;
         }
         signals.ended.cancel();
-        let _ = timeout(LINGER, signals.closed.cancelled()).await;
+        let _ = timeout(group.linger(), signals.closed.cancelled()).await;
         group.kill();
         signals.over.cancel();
         stopped
     };
     let ((), stopped) = tokio::join!(flow, life);
 
-    let End { status, hit } = group.reap().await.map_err(ToolError::from)?;
+    let End { status, hit } = group.reap().await?;
     let (stdout, stderr) = (out.finish().await, err.finish().await);
     if signals.endless.is_cancelled() {
         let problem = format!("its output did not end: more than {MOST} bytes on one stream");
@@ -186,15 +183,20 @@ pub(crate) async fn run(
 
 /// Writes the input. Who does not read it, does not: that is no error.
 async fn feed(mut pipe: impl AsyncWrite + Unpin, input: &[u8], signals: &Signals) {
+    let write = async {
+        // Not every pipe tells its other end that it is dropped.
+        let _ = pipe.write_all(input).await;
+        let _ = pipe.shutdown().await;
+    };
     tokio::select! {
-        _ = pipe.write_all(input) => {}
+        () = write => {}
         () = signals.ended.cancelled() => {}
     }
 }
 
 /// Returns when the disk that holds what a program changes is nearly full: what else is
 /// on it, the record of this run before all, must have room.
-async fn filled(stage: Option<&Path>, room: u64) {
+pub(crate) async fn filled(stage: Option<&Path>, room: u64) {
     let Some(stage) = stage else {
         return std::future::pending().await;
     };
@@ -240,7 +242,7 @@ async fn pump(
 }
 
 /// The log of one stream, up to its limit.
-struct Log<'s> {
+pub(crate) struct Log<'s> {
     stream: Stream,
     sink: &'s dyn Sink,
     room: usize,
@@ -248,7 +250,7 @@ struct Log<'s> {
 }
 
 impl<'s> Log<'s> {
-    fn of(stream: Stream, sink: &'s dyn Sink) -> Self {
+    pub(crate) fn of(stream: Stream, sink: &'s dyn Sink) -> Self {
         Self {
             stream,
             sink,
@@ -257,7 +259,7 @@ impl<'s> Log<'s> {
         }
     }
 
-    async fn push(&mut self, bytes: &[u8]) {
+    pub(crate) async fn push(&mut self, bytes: &[u8]) {
         let (bytes, rest) = bytes.split_at(bytes.len().min(self.room));
         self.room -= bytes.len();
         if !bytes.is_empty() {

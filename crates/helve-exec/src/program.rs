@@ -44,7 +44,33 @@ pub(crate) fn pin(
     cwd: &Path,
     hashes: &Hashes,
 ) -> Result<Vec<Pinned>, ToolError> {
-    let mut paths = vec![find(command.program(), root)?];
+    let program = find(command.program(), root)?;
+    pin_all(vec![program], command, root, cwd, hashes)
+}
+
+/// The same for a program that is not on this machine, unless it lies below `root`.
+#[cfg(feature = "docker")]
+pub(crate) fn pin_named(
+    program: &Path,
+    command: &Template,
+    root: &Path,
+    cwd: &Path,
+    hashes: &Hashes,
+) -> Result<Vec<Pinned>, ToolError> {
+    let program = match program.starts_with(root) {
+        true => vec![runnable(program).map_err(|why| unusable(program, &why))?],
+        false => Vec::new(),
+    };
+    pin_all(program, command, root, cwd, hashes)
+}
+
+fn pin_all(
+    mut paths: Vec<PathBuf>,
+    command: &Template,
+    root: &Path,
+    cwd: &Path,
+    hashes: &Hashes,
+) -> Result<Vec<Pinned>, ToolError> {
     for word in command.literals().filter(|word| !word.is_empty()) {
         let named = cwd.join(word);
         let Ok(real) = named.canonicalize() else {
@@ -56,12 +82,14 @@ pub(crate) fn pin(
             paths.push(real);
         }
     }
-    let pinned = paths.into_iter().map(|path| {
-        refuse_writable(&path)?;
-        let sha256 = hashes.of(&path).map_err(|e| unreadable(&path, &e))?;
-        Ok(Pinned { path, sha256 })
-    });
-    pinned.collect()
+    paths.into_iter().map(|path| pinned(path, hashes)).collect()
+}
+
+/// A file as it is now, if nobody else could exchange it.
+pub(crate) fn pinned(path: PathBuf, hashes: &Hashes) -> Result<Pinned, ToolError> {
+    refuse_writable(&path)?;
+    let sha256 = hashes.of(&path).map_err(|e| unreadable(&path, &e))?;
+    Ok(Pinned { path, sha256 })
 }
 
 /// The form in which pinned files are kept with a version.
@@ -107,14 +135,10 @@ pub(crate) fn check_format(path: &Path) -> Result<(), ToolError> {
 }
 
 /// The real path of a program.
-fn find(program: &str, root: &Path) -> Result<PathBuf, ToolError> {
+pub(crate) fn find(program: &str, root: &Path) -> Result<PathBuf, ToolError> {
     if program.contains('/') {
         let path = root.join(program);
-        return runnable(&path).map_err(|why| {
-            ToolError::dependency(format!("the program `{}` {why}", path.display())).with_hint(
-                "the path in `command` begins at the workspace; the file must be executable",
-            )
-        });
+        return runnable(&path).map_err(|why| unusable(&path, &why));
     }
     let mut why = "was not found".to_owned();
     for folder in FOLDERS {
@@ -131,6 +155,11 @@ fn find(program: &str, root: &Path) -> Result<PathBuf, ToolError> {
             FOLDERS.join(", ")
         )),
     )
+}
+
+fn unusable(path: &Path, why: &str) -> ToolError {
+    ToolError::dependency(format!("the program `{}` {why}", path.display()))
+        .with_hint("the path in `command` begins at the workspace; the file must be executable")
 }
 
 fn runnable(path: &Path) -> Result<PathBuf, String> {
@@ -151,7 +180,7 @@ fn runnable(path: &Path) -> Result<PathBuf, String> {
 }
 
 /// Refuses a file that anybody could write, or exchange for another.
-fn refuse_writable(path: &Path) -> Result<(), ToolError> {
+pub(crate) fn refuse_writable(path: &Path) -> Result<(), ToolError> {
     for (i, place) in path.ancestors().enumerate() {
         let mode = fs::metadata(place)
             .map_err(|e| unreadable(place, &e))?

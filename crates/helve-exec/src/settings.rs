@@ -1,4 +1,4 @@
-//! What a definition says about a program on this machine.
+//! What a definition says about a program: on this machine, and wherever it runs.
 //!
 //! Everything that can be known to be wrong without looking at the disk is found
 //! here, and nothing that a definition asks for is passed over in silence: what
@@ -17,6 +17,38 @@ use crate::environment;
 /// The settings of a host tool.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Settings {
+    /// What every program is told.
+    pub(crate) common: Common,
+    /// How much it may use.
+    pub(crate) limits: Limits,
+}
+
+impl Settings {
+    /// Reads and checks the settings of a definition.
+    pub(crate) fn of(def: &ToolDef) -> Result<Self, ToolError> {
+        let mut limits = Limits::default();
+        let common = Common::read(def, ExecutorKind::Host, |name, value| {
+            match (name, value) {
+                ("memory", Value::String(text)) => limits.memory = Some(size(name, text)?),
+                ("file_size", Value::String(text)) => limits.file_size = Some(size(name, text)?),
+                ("pids", Value::Number(_)) => limits.processes = Some(count(name, value)?),
+                ("user", _) => {
+                    return Err(unsupported(
+                        "`user`",
+                        "leave it out: the program runs as the user of Helve",
+                    ));
+                }
+                _ => return Err(wrong(name)),
+            }
+            Ok(())
+        })?;
+        Ok(Self { common, limits })
+    }
+}
+
+/// What a definition says of every program, wherever it runs.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Common {
     /// What is started.
     pub(crate) command: Template,
     /// Where, from the workspace; without it, the workspace itself.
@@ -25,26 +57,28 @@ pub(crate) struct Settings {
     pub(crate) env: Vec<(String, String)>,
     /// Whether it may use the network.
     pub(crate) network: bool,
-    /// How much it may use.
-    pub(crate) limits: Limits,
 }
 
-impl Settings {
-    /// Reads and checks the settings of a definition.
-    pub(crate) fn of(def: &ToolDef) -> Result<Self, ToolError> {
+impl Common {
+    /// Reads and checks the settings of a definition of that kind; `own` takes those that
+    /// only this kind has.
+    pub(crate) fn read(
+        def: &ToolDef,
+        kind: ExecutorKind,
+        mut own: impl FnMut(&str, &Value) -> Result<(), ToolError>,
+    ) -> Result<Self, ToolError> {
         let Some(executor) = &def.executor else {
             return Err(ToolError::validation("the definition has no `executor`"));
         };
-        if executor.kind != ExecutorKind::Host {
-            let kind = executor.kind.as_str();
-            let problem = format!("the executor `host` cannot run a tool of type `{kind}`");
+        if executor.kind != kind {
+            let (kind, other) = (kind.as_str(), executor.kind.as_str());
+            let problem = format!("the executor `{kind}` cannot run a tool of type `{other}`");
             return Err(ToolError::validation(problem));
         }
         let mut command = None;
         let mut cwd = None;
         let mut env = Vec::new();
         let mut network = false;
-        let mut limits = Limits::default();
         let mut options = false;
         for (name, value) in &executor.settings {
             match (name.as_str(), value) {
@@ -62,23 +96,11 @@ impl Settings {
                 ("options", Value::Bool(may)) => options = *may,
                 // Looked at when it ends, and by the kernel.
                 ("any_exit" | "stage", Value::Bool(_)) => {}
-                ("memory", Value::String(text)) => limits.memory = Some(size(name, text)?),
-                ("file_size", Value::String(text)) => limits.file_size = Some(size(name, text)?),
-                ("pids", Value::Number(count)) => {
-                    let count = count.as_u64().and_then(|n| u32::try_from(n).ok());
-                    limits.processes = Some(count.filter(|n| *n > 0).ok_or_else(|| wrong(name))?);
-                }
-                ("user", _) => {
-                    return Err(unsupported(
-                        "`user`",
-                        "leave it out: the program runs as the user of Helve",
-                    ));
-                }
-                _ => return Err(wrong(name)),
+                (name, value) => own(name, value)?,
             }
         }
         let command = Template::parse(command.unwrap_or_default())?;
-        let settings = Self {
+        let common = Self {
             command: match options {
                 true => command.with_options(),
                 false => command,
@@ -86,13 +108,12 @@ impl Settings {
             cwd,
             env,
             network,
-            limits,
         };
         let properties = properties(def);
-        settings.command.check(&properties)?;
-        refuse_secrets(def, &settings.command)?;
-        environment::check(&settings.env, &properties)?;
-        Ok(settings)
+        common.command.check(&properties)?;
+        refuse_secrets(def, &common.command)?;
+        environment::check(&common.env, &properties)?;
+        Ok(common)
     }
 }
 
@@ -126,7 +147,7 @@ fn refuse_secrets(def: &ToolDef, command: &Template) -> Result<(), ToolError> {
 }
 
 /// A number of bytes with a unit: `512MB`, `2GiB`.
-fn size(setting: &str, text: &str) -> Result<u64, ToolError> {
+pub(crate) fn size(setting: &str, text: &str) -> Result<u64, ToolError> {
     let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
     let unit = match text[digits.len()..].trim() {
         "" | "B" => 1,
@@ -142,6 +163,12 @@ fn size(setting: &str, text: &str) -> Result<u64, ToolError> {
     })
 }
 
+/// A whole number of at least one.
+pub(crate) fn count(setting: &str, value: &Value) -> Result<u32, ToolError> {
+    let count = value.as_u64().and_then(|n| u32::try_from(n).ok());
+    count.filter(|n| *n > 0).ok_or_else(|| wrong(setting))
+}
+
 fn words(list: &[Value]) -> Result<Vec<&str>, ToolError> {
     let words = list.iter().map(|word| word.as_str());
     words
@@ -149,7 +176,7 @@ fn words(list: &[Value]) -> Result<Vec<&str>, ToolError> {
         .collect()
 }
 
-fn wrong(setting: &str) -> ToolError {
+pub(crate) fn wrong(setting: &str) -> ToolError {
     ToolError::validation(format!(
         "the setting `{setting}` of the executor is unknown or of the wrong type"
     ))

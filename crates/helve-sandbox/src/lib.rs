@@ -39,6 +39,7 @@ mod view;
 
 pub use ability::{Ability, NO_SANDBOX, abilities};
 pub use error::Error;
+pub use mounts::mounted_inside;
 pub use sandbox::Sandbox;
-pub use spec::{Layer, Limit, Limits, Spec, remove_work};
+pub use spec::{Layer, Limit, Limits, Spec, dress_upper, remove_work, remove_work_but_index};
 pub use started::{Ended, Started};

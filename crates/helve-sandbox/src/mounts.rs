@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStringExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A mount.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,6 +17,12 @@ pub(crate) struct Mount {
     pub(crate) kind: String,
     /// The options of the file system, with commas between.
     pub(crate) options: String,
+}
+
+/// Where something is mounted inside a folder, if anything is: an overlay does not show it.
+pub fn mounted_inside(folder: &Path) -> io::Result<Option<PathBuf>> {
+    let inside = |point: &PathBuf| point != folder && point.starts_with(folder);
+    Ok(points()?.into_iter().find(inside))
 }
 
 /// Where something is mounted.

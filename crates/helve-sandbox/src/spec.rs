@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -67,17 +67,47 @@ impl Layer {
     }
 }
 
+/// Gives the top of an overlay the owner and mode of what lies under it, or the
+/// program would see its folder change hands.
+pub fn dress_upper(upper: &Path, lower: &Path) -> io::Result<()> {
+    let (from, to) = (fs::metadata(lower)?, fs::metadata(upper)?);
+    if (from.uid(), from.gid()) != (to.uid(), to.gid()) {
+        match chown(upper, Some(from.uid()), Some(from.gid())) {
+            // A folder of somebody else: the program sees it as its own.
+            Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {}
+            done => done?,
+        }
+    }
+    let mode = from.permissions().mode();
+    if mode != to.permissions().mode() {
+        fs::set_permissions(upper, fs::Permissions::from_mode(mode & 0o7777))?;
+    }
+    Ok(())
+}
+
 /// Removes the work folder of an overlay after its run.
 ///
 /// The kernel leaves folders in it that even their owner cannot open as they are.
 pub fn remove_work(work: &Path) -> io::Result<()> {
-    for closed in ["work", "work/incompat", "work/incompat/volatile"] {
+    open_up(work)?;
+    fs::remove_dir_all(work)
+}
+
+/// The same, but what an overlay with an index keeps there of files with several names
+/// stays: it is part of what the run changed.
+pub fn remove_work_but_index(work: &Path) -> io::Result<()> {
+    open_up(work)?;
+    fs::remove_dir_all(work.join("work"))
+}
+
+fn open_up(work: &Path) -> io::Result<()> {
+    for closed in ["index", "work", "work/incompat", "work/incompat/volatile"] {
         match fs::set_permissions(work.join(closed), fs::Permissions::from_mode(0o700)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
     }
-    fs::remove_dir_all(work)
+    Ok(())
 }
 
 /// How much a program and all that it starts may use together, where the machine

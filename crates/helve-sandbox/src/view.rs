@@ -2,9 +2,7 @@
 
 use std::ffi::{CStr, CString};
 use std::fs;
-use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
 use crate::error::Error;
@@ -12,7 +10,7 @@ use crate::machine::Machine;
 use crate::mounts;
 use crate::op::{Op, Slots, is_folder};
 use crate::plan::path;
-use crate::spec::{Layer, Spec};
+use crate::spec::{Layer, Spec, dress_upper};
 use crate::sys::{NO_DEV, NO_EXEC, NO_SUID, READ_ONLY};
 
 /// The devices that there are.
@@ -142,7 +140,7 @@ impl View<'_> {
                     upper,
                     work,
                 } => {
-                    like(upper, target)
+                    dress_upper(upper, target)
                         .map_err(|e| Error::setup(format!("preparing `{}`", upper.display()), e))?;
                     self.take_nested(target)?;
                     let slot = self.slot();
@@ -365,24 +363,6 @@ impl View<'_> {
     fn bind(&mut self, from: CString, to: CString) {
         self.ops.push(Op::Bind { from, to });
     }
-}
-
-/// Gives the top of an overlay the owner and mode of what lies under it, or the
-/// program would see its folder change hands.
-fn like(upper: &Path, lower: &Path) -> io::Result<()> {
-    let (from, to) = (fs::metadata(lower)?, fs::metadata(upper)?);
-    if (from.uid(), from.gid()) != (to.uid(), to.gid()) {
-        match chown(upper, Some(from.uid()), Some(from.gid())) {
-            // A folder of somebody else: the program sees it as its own.
-            Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {}
-            done => done?,
-        }
-    }
-    let mode = from.permissions().mode();
-    if mode != to.permissions().mode() {
-        fs::set_permissions(upper, fs::Permissions::from_mode(mode & 0o7777))?;
-    }
-    Ok(())
 }
 
 fn numbered(index: usize) -> CString {

@@ -2,19 +2,19 @@
 
 #![allow(clippy::needless_pass_by_value, clippy::unwrap_used)]
 
+mod held;
 mod real;
-mod through_kernel;
-mod writing;
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::sync::Mutex;
 
-use helve_kernel::ErrorKind;
+use helve_kernel::{ErrorKind, Keeper, RunId, Stream};
 use serde_json::json;
 use tempfile::TempDir;
 
 use super::*;
+use crate::contract::definition;
 
 #[derive(Default)]
 struct Nowhere(Mutex<usize>);
@@ -77,95 +77,11 @@ fn tool(settings: Value) -> ToolDef {
     let mut executor = json!({"type": "host"});
     let fields = settings.as_object().unwrap().clone();
     executor.as_object_mut().unwrap().extend(fields);
-    ToolDef::from_value(&json!({
-        "name": "a_tool",
-        "description": "Does it.",
-        "input_schema": {"type": "object", "properties": {"x": {}, "y": {}}},
-        "risk": "read",
-        "executor": executor,
-    }))
-    .unwrap()
+    definition(&executor)
 }
 
 fn command(command: &[&str]) -> ToolDef {
     tool(json!({"command": command}))
-}
-
-#[tokio::test]
-async fn arguments_come_in_three_ways() {
-    let hub = Hub::new();
-    hub.script(
-        "show.sh",
-        r#"printf '%s|' "$#" "$@" "$ARG_X" "$ARG_Y"; cat"#,
-    );
-    let def = command(&["./show.sh", "{x}", "--y={y}"]);
-    for text in [
-        "plain", "; id", "$(id)", "`id`", "a\nb", "'\"", "*", "a b", "",
-    ] {
-        let args = json!({"x": text, "y": [1, text]});
-        let y = args["y"].to_string();
-        let wanted = format!("2|{text}|--y={y}|{text}|{y}|{args}");
-        assert_eq!(hub.said(&def, args).await, wanted);
-    }
-    assert_eq!(hub.said(&def, json!({})).await, "0|||{}");
-    // What neither a variable nor a command line can hold is on standard input.
-    let def = tool(json!({"command": ["sh", "-c", "printf %s \"${{ARG_X-unset}}\"; wc -c"]}));
-    let found = hub.said(&def, json!({"x": "a\u{0}b"})).await;
-    assert_eq!(found, format!("unset{}\n", r#"{"x":"a\u0000b"}"#.len()));
-    let found = hub.said(&def, json!({"x": "x".repeat(5_000_000)})).await;
-    assert_eq!(found, "unset5000008\n");
-}
-
-#[tokio::test]
-async fn bad_arguments_do_not_run() {
-    let hub = Hub::new();
-    hub.script("mark.sh", "echo > mark");
-    let def = command(&["./mark.sh", "{x}"]);
-    let print = hub.inspect(&def).await.unwrap();
-    for bad in [json!("-rf"), json!("a\u{0}b"), json!("x".repeat(200_000))] {
-        let error = hub.call(&def, &print, json!({"x": bad})).await.unwrap_err();
-        assert_eq!(error.kind, ErrorKind::Validation);
-    }
-    assert!(!hub.folder.path().join("mark").exists());
-}
-
-#[tokio::test]
-async fn the_environment_is_clean() {
-    let hub = Hub::new();
-    let def = tool(json!({"command": ["env"], "env": {"TZ": "UTC"}}));
-    let text = hub.said(&def, json!({"x": "1"})).await;
-    let mut lines: Vec<&str> = text.lines().collect();
-    lines.sort_unstable();
-    let wanted = [
-        "ARG_X=1",
-        "HELVE_RUN_ID=run_1",
-        "HELVE_TOOL=a_tool",
-        "HOME=/nonexistent",
-        "LANG=C.UTF-8",
-        "PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin",
-        "TZ=UTC",
-    ];
-    assert_eq!(lines, wanted);
-}
-
-#[tokio::test]
-async fn it_runs_where_it_says() {
-    let hub = Hub::new();
-    let root = hub.folder.path().canonicalize().unwrap();
-    fs::create_dir(root.join("sub")).unwrap();
-    // The program's path begins at the workspace all the same.
-    hub.script("where.sh", "pwd -P");
-    let def = tool(json!({"command": ["./where.sh"], "cwd": "sub"}));
-    let found = hub.said(&def, json!({})).await;
-    assert_eq!(found.trim(), root.join("sub").to_str().unwrap());
-    let found = hub.said(&command(&["./where.sh"]), json!({})).await;
-    assert_eq!(found.trim(), root.to_str().unwrap());
-    // Swapped for a link that leads out, after it was registered.
-    let print = hub.inspect(&def).await.unwrap();
-    fs::remove_dir(root.join("sub")).unwrap();
-    symlink("/", root.join("sub")).unwrap();
-    let error = hub.call(&def, &print, json!({})).await.unwrap_err();
-    assert!(error.message.contains("outside the workspace"), "{error}");
 }
 
 #[tokio::test]
@@ -274,15 +190,4 @@ async fn the_name_of_a_program_is_as_written() {
     // `sh` is a link to another program on most systems.
     let def = command(&["sh", "-c", "echo $0"]);
     assert_eq!(hub.said(&def, json!({})).await, "sh\n");
-}
-
-#[tokio::test]
-async fn a_result_by_its_schema() {
-    let hub = Hub::new();
-    let mut def = command(&["cat"]);
-    def.output_schema = Some(json!({"type": "object"}));
-    let print = hub.inspect(&def).await.unwrap();
-    let args = json!({"x": "y".repeat(300_000)});
-    let reply = hub.call(&def, &print, args.clone()).await.unwrap();
-    assert_eq!((reply.data, reply.exit_code), (args, Some(0)));
 }

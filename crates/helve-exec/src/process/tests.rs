@@ -10,6 +10,7 @@ use helve_kernel::ErrorKind;
 use tokio::time::{Instant, sleep};
 
 use super::*;
+use crate::running::Plain;
 
 #[derive(Default)]
 struct Kept(Mutex<Vec<(Stream, Vec<u8>)>>);
@@ -57,7 +58,7 @@ fn sh(script: &str) -> Spec {
 
 async fn ran(spec: Spec) -> Result<Finished, ToolError> {
     let (kept, never) = (Kept::default(), CancellationToken::new());
-    let run = run(spec, None, &kept, &never);
+    let run = run(spec, &Plain, &kept, &never);
     // Far more than any of them takes, far less than a run that hangs.
     let ran = timeout(Duration::from_secs(60), run).await.unwrap();
     ran.map_err(Unstarted::error)
@@ -84,7 +85,7 @@ async fn ends_are_told() {
 async fn streams_are_kept_apart_and_in_order() {
     let kept = Kept::default();
     let script = "echo one; echo two; echo three >&2; echo four";
-    let finished = run(sh(script), None, &kept, &CancellationToken::new())
+    let finished = run(sh(script), &Plain, &kept, &CancellationToken::new())
         .await
         .unwrap();
     assert_eq!(finished.stdout.text(), "one\ntwo\nfour\n");
@@ -157,7 +158,7 @@ async fn a_stopped_run_leaves_nobody() {
     let kept = Kept::default();
     let stop = CancellationToken::new();
     let script = "sleep 60 & a=$!; (sleep 60; :) & echo $a $! $$ ready; wait";
-    let run = run(sh(script), None, &kept, &stop);
+    let run = run(sh(script), &Plain, &kept, &stop);
     let (result, ()) = tokio::join!(run, async {
         kept.says("ready").await;
         stop.cancel();
@@ -181,7 +182,7 @@ async fn a_run_stopped_before_its_start_never_starts() {
     spec.cwd = folder.path().to_owned();
     let stop = CancellationToken::new();
     stop.cancel();
-    let error = run(spec, None, &Kept::default(), &stop)
+    let error = run(spec, &Plain, &Kept::default(), &stop)
         .await
         .unwrap_err()
         .error();
@@ -194,7 +195,7 @@ async fn a_dropped_run_leaves_nobody() {
     let kept = Kept::default();
     let stop = CancellationToken::new();
     {
-        let run = run(sh("sleep 60 & echo $! ready; wait"), None, &kept, &stop);
+        let run = run(sh("sleep 60 & echo $! ready; wait"), &Plain, &kept, &stop);
         tokio::select! {
             _ = run => panic!("it ended"),
             () = kept.says("ready") => {}
@@ -222,7 +223,7 @@ async fn ten_megabytes_on_both_streams() {
     let mut spec = sh(script);
     spec.artifacts = Some(artifacts.clone());
     let kept = Kept::default();
-    let finished = run(spec, None, &kept, &CancellationToken::new())
+    let finished = run(spec, &Plain, &kept, &CancellationToken::new())
         .await
         .unwrap();
     for (output, name, letter) in [

@@ -1,0 +1,1 @@
+"""The parts of the host for Python tools."""
