@@ -18,4 +18,4 @@ mod web;
 pub use auth::{SecretError, Secrets};
 pub use executor::{HttpExecutor, failure};
 pub use guard::{Guard, Lookup, Refused};
-pub use web::{Fetched, Outgoing, Web, WebError};
+pub use web::{Answer, End, Fetched, HOPS, Outgoing, Part, Step, Web, WebError};

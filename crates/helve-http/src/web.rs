@@ -6,23 +6,27 @@
 //!   places, never from https to http, and on another origin nothing of the request is
 //!   left but what it accepts. What changes something is not sent on to another origin.
 //! - No cookies are kept, no proxy of the environment is used, no referer is sent.
-//! - An answer is taken in up to a limit, and not a byte more.
+//! - A proxy is for what is public. What was granted lies near, and is reached directly.
+//! - An answer is taken in up to a limit, and not a byte more: whole ([`Web::fetch`]), or
+//!   as far as it goes ([`Answer::part`]).
+
+mod part;
 
 use std::collections::HashMap;
 use std::error::Error as _;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
 use reqwest::header::{
     ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION,
 };
 use reqwest::{Client, Method, StatusCode, Url};
 
 use crate::guard::{Guard, Place, Refused};
+pub use part::{Answer, End, Part, Step};
 
 /// To how many places a request is sent on.
-pub(crate) const HOPS: usize = 5;
+pub const HOPS: usize = 5;
 
 /// How long a connection may take to be made.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -33,6 +37,8 @@ const CLIENTS: usize = 64;
 /// Sends requests to places that may be reached.
 pub struct Web {
     guard: Guard,
+    agent: String,
+    proxy: Option<Url>,
     clients: Mutex<HashMap<(String, Place), Client>>,
 }
 
@@ -120,8 +126,27 @@ impl Web {
     pub fn new(guard: Guard) -> Self {
         Self {
             guard,
+            agent: concat!("helve/", env!("CARGO_PKG_VERSION")).to_owned(),
+            proxy: None,
             clients: Mutex::default(),
         }
+    }
+
+    /// The same, under another name.
+    #[must_use]
+    pub fn with_agent(mut self, agent: impl Into<String>) -> Self {
+        self.agent = agent.into();
+        self
+    }
+
+    /// The same, through a proxy, for what was not granted.
+    ///
+    /// Addresses and names are looked at here as without one. Only a name that this machine
+    /// cannot look up is left to the proxy, if it can be a public one at all.
+    #[must_use]
+    pub fn with_proxy(mut self, proxy: Url) -> Self {
+        self.proxy = Some(proxy);
+        self
     }
 
     /// Who decides where requests may go.
@@ -132,20 +157,36 @@ impl Web {
     /// Sends a request, follows where it is sent on to, takes in the answer.
     pub async fn fetch(&self, mut outgoing: Outgoing) -> Result<Fetched, WebError> {
         for _ in 0..=HOPS {
-            let answer = self.send(&outgoing).await?;
-            let Some(next) = next(&outgoing, answer.status(), answer.headers())? else {
-                return take_in(answer, outgoing.url, outgoing.max_bytes).await;
-            };
-            outgoing = next;
+            match self.step(&outgoing).await? {
+                Step::Answer(answer) => return answer.whole(outgoing.max_bytes).await,
+                Step::SentOn(next) => outgoing = next,
+            }
         }
         Err(WebError::TooManyRedirects)
     }
 
+    /// Sends a request once. Whoever follows by hand stops after [`HOPS`].
+    pub async fn step(&self, outgoing: &Outgoing) -> Result<Step, WebError> {
+        let answer = self.send(outgoing).await?;
+        Ok(match next(outgoing, answer.status(), answer.headers())? {
+            Some(next) => Step::SentOn(next),
+            None => Step::Answer(Answer::new(answer, outgoing.url.clone())),
+        })
+    }
+
     async fn send(&self, outgoing: &Outgoing) -> Result<reqwest::Response, WebError> {
         let place = self.guard.place(&outgoing.url)?;
+        let proxy = self
+            .proxy
+            .as_ref()
+            .filter(|_| !self.guard.is_granted(&place));
         // Refused here, a name says why; the connection looks once more.
-        self.guard.addresses(&place).await?;
-        let client = self.client(outgoing.url.scheme(), &place)?;
+        match self.guard.addresses(&place).await {
+            Err(Refused::Lookup { .. } | Refused::NoAddress(_))
+                if proxy.is_some() && may_be_public(&place.host) => {}
+            found => drop(found?),
+        }
+        let client = self.client(outgoing.url.scheme(), &place, proxy)?;
         let mut request = client.request(outgoing.method.clone(), outgoing.url.clone());
         for (name, value) in &outgoing.headers {
             request = request.header(name, value);
@@ -156,13 +197,13 @@ impl Web {
             request = request.body(body.clone());
         }
         let answer = request.send().await.map_err(|e| failed(&place, &e))?;
-        if let Some(address) = answer.remote_addr() {
+        if let Some(address) = answer.remote_addr().filter(|_| proxy.is_none()) {
             self.guard.check(&place, address.ip())?;
         }
         Ok(answer)
     }
 
-    fn client(&self, scheme: &str, place: &Place) -> Result<Client, WebError> {
+    fn client(&self, scheme: &str, place: &Place, proxy: Option<&Url>) -> Result<Client, WebError> {
         let key = (scheme.to_owned(), place.clone());
         let mut clients = self
             .clients
@@ -171,14 +212,22 @@ impl Web {
         if let Some(client) = clients.get(&key) {
             return Ok(client.clone());
         }
-        let client = Client::builder()
-            .dns_resolver(self.guard.pinned(place.clone()))
+        let builder = match proxy {
+            // The only name that is looked up for it is the proxy's own.
+            Some(proxy) => {
+                let proxy = reqwest::Proxy::all(proxy.clone());
+                Client::builder().proxy(proxy.map_err(|e| failed(place, &e))?)
+            }
+            None => Client::builder()
+                .no_proxy()
+                .dns_resolver(self.guard.pinned(place.clone())),
+        };
+        let client = builder
             .redirect(reqwest::redirect::Policy::none())
             .retry(reqwest::retry::never())
-            .no_proxy()
             .referer(false)
             .connect_timeout(CONNECT)
-            .user_agent(concat!("helve/", env!("CARGO_PKG_VERSION")))
+            .user_agent(&self.agent)
             .build()
             .map_err(|e| failed(place, &e))?;
         if clients.len() >= CLIENTS {
@@ -244,31 +293,20 @@ fn next(
     Ok(Some(next))
 }
 
-async fn take_in(answer: reqwest::Response, url: Url, most: u64) -> Result<Fetched, WebError> {
-    let (status, headers) = (answer.status(), answer.headers().clone());
-    let host = url.host_str().unwrap_or_default().to_owned();
-    // What it says of itself is a reason to stop, never one to trust.
-    if answer.content_length().is_some_and(|length| length > most) {
-        return Err(WebError::TooLong(most));
-    }
-    let mut body = Vec::new();
-    let mut pieces = answer.bytes_stream();
-    while let Some(piece) = pieces.next().await {
-        let piece = piece.map_err(|e| WebError::Broken {
-            host: host.clone(),
-            problem: cause(&e),
-        })?;
-        if (body.len() + piece.len()) as u64 > most {
-            return Err(WebError::TooLong(most));
-        }
-        body.extend_from_slice(&piece);
-    }
-    Ok(Fetched {
-        status,
-        headers,
-        body,
-        url,
-    })
+/// Whether a name can stand for a host of the web: it has a dot, and no ending that is kept
+/// for what is near.
+fn may_be_public(host: &str) -> bool {
+    const NEAR: [&str; 7] = [
+        "localhost",
+        "local",
+        "internal",
+        "intranet",
+        "lan",
+        "home",
+        "arpa",
+    ];
+    let last = host.rsplit('.').next().unwrap_or_default();
+    host.contains('.') && !NEAR.contains(&last)
 }
 
 fn failed(place: &Place, error: &reqwest::Error) -> WebError {

@@ -365,6 +365,8 @@ impl Server {
             Some(_) => self.settings.rules.idle.unwrap_or(ISOLATED),
             None => self.settings.rules.idle.unwrap_or(Duration::MAX),
         };
+        // It is idle from when it can be used: whoever wanted it has waited for its start.
+        self.now().used = Some(Instant::now());
         loop {
             let used = self.now().used.unwrap_or_else(Instant::now);
             let quiet = used.checked_add(idle);
