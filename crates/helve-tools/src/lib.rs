@@ -6,12 +6,18 @@
 //! and undone after.
 
 pub mod agent;
+#[cfg(feature = "chatlog")]
+pub mod chatlog;
+pub mod chinese;
 pub mod code;
 pub mod database;
 pub mod file;
 pub mod format;
 pub mod human;
 mod lines;
+pub mod memory;
+#[cfg(feature = "chatlog")]
+pub mod model;
 pub mod network;
 mod owned;
 pub mod profile;
@@ -21,6 +27,7 @@ pub mod skills;
 pub mod system;
 pub mod todo;
 mod walk;
+pub mod web;
 
 #[cfg(test)]
 mod testing;
@@ -34,17 +41,21 @@ use helve_kernel::{ToolDef, ToolError, Toolset, ToolsetError};
 pub fn toolsets() -> Result<Vec<Toolset>, ToolsetError> {
     Ok(vec![
         agent::toolset()?,
+        #[cfg(feature = "chatlog")]
+        chatlog::toolset()?,
         file::toolset()?,
         code::toolset()?,
         format::toolset()?,
         database::toolset()?,
         human::toolset()?,
+        memory::toolset()?,
         network::toolset()?,
         profile::toolset()?,
         schedule::toolset()?,
         skills::toolset()?,
         system::toolset()?,
         todo::toolset()?,
+        web::toolset()?,
     ])
 }
 

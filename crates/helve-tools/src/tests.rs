@@ -78,3 +78,28 @@ fn what_leads_to_others_does_not_say_that_it_only_looks() {
         assert_ne!(tool.def.risk, Some(Risk::Read), "{}", tool.def.name);
     }
 }
+
+/// Those of the sets that are spoken in two languages have both, and the Chinese is as whole.
+#[test]
+fn chinese_is_spoken_where_it_is_promised() {
+    let mut promised = Vec::new();
+    let mut found: Vec<String> = Vec::new();
+    for mut def in all() {
+        let name = def.name.to_string();
+        let sets = ["memory_", "profile_", "chatlog_", "web_"];
+        if !sets.iter().any(|set| name.starts_with(set)) {
+            continue;
+        }
+        promised.push(name.clone());
+        let english = def.description.clone();
+        crate::chinese::speak(&mut def);
+        if def.description == english || def.description.is_ascii() {
+            found.push(format!("{name}: it has no Chinese description"));
+        }
+        let issues = lint::check(&def, &lint::Context::default());
+        found.extend(issues.iter().map(|i| format!("{name}: {}", i.message)));
+    }
+    promised.sort();
+    assert_eq!(promised, crate::chinese::names());
+    assert!(found.is_empty(), "\n{}", found.join("\n"));
+}

@@ -16,16 +16,19 @@ async fn what_is_noted_is_known_until_it_is_taken_away() {
     rig.data("profile_update", json!({"key": "name", "value": "Ann"}))
         .await;
     let known = rig.data("get_user_profile", json!({})).await;
-    assert_eq!(
-        known,
-        json!({"profile": {"language": "中文", "name": "Ann"}})
+    assert_eq!(known["profile"], json!({"language": "中文", "name": "Ann"}));
+    assert!(
+        known["sources"]["name"]
+            .as_str()
+            .unwrap()
+            .starts_with("profile, ann, 20")
     );
     assert!(rig.undo(&second).await.is_ok());
     let one = rig.data("profile_get", json!({"key": "language"})).await;
-    assert_eq!(one, json!({"profile": {"language": "English"}}));
+    assert_eq!(one["profile"], json!({"language": "English"}));
     rig.data("profile_update", update("")).await;
     let one = rig.data("profile_get", json!({"key": "language"})).await;
-    assert_eq!(one, json!({"profile": {}}));
+    assert_eq!(one["profile"], json!({}));
 }
 
 #[tokio::test]
@@ -37,14 +40,12 @@ async fn an_agent_works_on_the_profile_of_its_person() {
     };
     let noted = json!({"key": "name", "value": "Ann"});
     assert!(rig.call_as(agent, "profile_update", noted).await.is_ok());
-    assert_eq!(
-        rig.data("profile_get", json!({})).await,
-        json!({"profile": {"name": "Ann"}})
-    );
+    let known = rig.data("profile_get", json!({})).await;
+    assert_eq!(known["profile"], json!({"name": "Ann"}));
     let bob = rig
         .call_as(Principal::person("bob"), "profile_get", json!({}))
         .await;
-    assert_eq!(bob.result.unwrap(), json!({"profile": {}}));
+    assert_eq!(bob.result.unwrap()["profile"], json!({}));
 }
 
 #[tokio::test]
@@ -62,4 +63,46 @@ async fn bad_calls() {
         ],
     )
     .await;
+}
+
+#[tokio::test]
+async fn a_profile_costs_little_and_says_where_it_is_from() {
+    let rig = Rig::new(super::toolset().unwrap()).await;
+    rig.kernel
+        .add_toolset(crate::memory::toolset().unwrap())
+        .unwrap();
+    for i in 0..40 {
+        let value = format!("喜欢的东西 number {i}, with some words");
+        let noted = json!({"key": format!("thing {i:02}"), "value": value});
+        rig.data("profile_update", noted).await;
+    }
+    rig.data("profile_update", json!({"key": "name", "value": "Ann"}))
+        .await;
+    let remember = |value: &str| json!({"category": "preference", "content": format!("Speak {value} with me"), "key": "language", "value": value});
+    rig.data("remember", remember("German")).await;
+    let noted = rig.data("remember", remember("中文")).await;
+    let known = rig.data("get_user_profile", json!({})).await;
+    assert!(
+        helve_core::tokens::estimate(&known.to_string()) <= 200,
+        "{known}"
+    );
+    assert_eq!(known["profile"]["name"], "Ann");
+    assert_eq!(known["profile"]["language"], "中文");
+    let source = known["sources"]["language"].as_str().unwrap();
+    assert!(
+        source.starts_with(noted["id"].as_str().unwrap()),
+        "{source}"
+    );
+    let shown = known["profile"].as_object().unwrap().len();
+    assert_eq!(known["left_out"], 42 - shown);
+    let all = rig.data("get_user_profile", json!({"all": true})).await;
+    assert_eq!(all["profile"].as_object().unwrap().len(), 42);
+    // What was noted in the profile goes before what was remembered.
+    rig.data(
+        "profile_update",
+        json!({"key": "language", "value": "French"}),
+    )
+    .await;
+    let one = rig.data("profile_get", json!({"key": "language"})).await;
+    assert_eq!(one["profile"], json!({"language": "French"}));
 }
