@@ -20,10 +20,12 @@
 
 #[expect(dead_code, reason = "no peer in Python here")]
 mod peer;
+#[path = "peer/server.rs"]
+mod server;
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -33,7 +35,8 @@ use helve_mcp::{Front, Options};
 use helve_store::SqliteStore;
 use mimalloc::MiMalloc;
 use peer::{median, target};
-use serde_json::{Value, json};
+use serde_json::json;
+use server::Server;
 
 /// As in the command.
 #[global_allocator]
@@ -176,79 +179,6 @@ async fn serve(root: &Path, state: &Path) {
         .unwrap();
 }
 
-/// A server that is spoken with on its standard input and output.
-struct Server {
-    child: Child,
-    to: ChildStdin,
-    from: BufReader<ChildStdout>,
-    next: u64,
-}
-
-impl Server {
-    fn start(command: &mut Command) -> Self {
-        let mut child = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let to = child.stdin.take().unwrap();
-        let from = BufReader::new(child.stdout.take().unwrap());
-        let mut server = Self {
-            child,
-            to,
-            from,
-            next: 0,
-        };
-        let client = json!({"name": "bench", "version": "1"});
-        let hello =
-            json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client});
-        server.ask("initialize", &hello);
-        let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
-        writeln!(server.to, "{ready}").unwrap();
-        server
-    }
-
-    fn ask(&mut self, method: &str, params: &Value) -> Value {
-        self.next += 1;
-        let ask = json!({"jsonrpc": "2.0", "id": self.next, "method": method, "params": params});
-        writeln!(self.to, "{ask}").unwrap();
-        self.to.flush().unwrap();
-        loop {
-            let mut line = String::new();
-            assert!(
-                self.from.read_line(&mut line).unwrap() > 0,
-                "the server is gone"
-            );
-            let answer: Value = serde_json::from_str(&line).unwrap();
-            if answer["id"] == self.next {
-                return answer["result"].clone();
-            }
-        }
-    }
-
-    /// Seconds of each call.
-    fn calls(&mut self, tool: &str, args: impl Fn(usize) -> Value) -> Vec<f64> {
-        (0..CALLS)
-            .map(|n| {
-                let params = json!({"name": tool, "arguments": args(n)});
-                let start = Instant::now();
-                let result = self.ask("tools/call", &params);
-                let took = start.elapsed().as_secs_f64();
-                assert_ne!(result["isError"], true, "{tool}: {result}");
-                took
-            })
-            .collect()
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 fn over_mcp(at: &Path) {
     let Some(npm) = std::env::var_os("NPM_FILESYSTEM") else {
         eprintln!("NPM_FILESYSTEM names no server; npm's is not measured");
@@ -283,26 +213,26 @@ fn over_mcp(at: &Path) {
         let measured = [
             (
                 "file_read",
-                ours.calls("file_read", |_| json!({"path": file})),
-                theirs.calls("read_text_file", |_| json!({"path": file})),
+                ours.calls("file_read", CALLS, |_| json!({"path": file})),
+                theirs.calls("read_text_file", CALLS, |_| json!({"path": file})),
             ),
             (
                 "file_edit",
-                ours.calls("file_edit", |n| edit(n, "old_string", "new_string")),
-                theirs.calls("edit_file", |n| {
+                ours.calls("file_edit", CALLS, |n| edit(n, "old_string", "new_string")),
+                theirs.calls("edit_file", CALLS, |n| {
                     let change = edit(n, "oldText", "newText");
                     json!({"path": file, "edits": [{"oldText": change["oldText"], "newText": change["newText"]}]})
                 }),
             ),
             (
                 "file_list",
-                ours.calls("file_list", |_| json!({"path": path("d0")})),
-                theirs.calls("list_directory_with_sizes", |_| json!({"path": path("d0")})),
+                ours.calls("file_list", CALLS, |_| json!({"path": path("d0")})),
+                theirs.calls("list_directory_with_sizes", CALLS, |_| json!({"path": path("d0")})),
             ),
             (
                 "file_glob",
-                ours.calls("file_glob", |_| json!({"pattern": "**/*3.txt"})),
-                theirs.calls("search_files", |_| json!({"path": path("."), "pattern": "**/*3.txt"})),
+                ours.calls("file_glob", CALLS, |_| json!({"pattern": "**/*3.txt"})),
+                theirs.calls("search_files", CALLS, |_| json!({"path": path("."), "pattern": "**/*3.txt"})),
             ),
         ];
         for (name, one, other) in measured.into_iter().filter(|_| round > 0) {

@@ -4,12 +4,16 @@
 //! cannot be read stops the hub: a rule that is not understood must not be skipped.
 
 mod changes;
+mod chatlog;
 mod databases;
+mod docker;
 mod identity;
 mod mcp;
 mod network;
+mod scripts;
 mod toolsets;
 mod upstream;
+mod web;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -24,13 +28,18 @@ use crate::exit::Failure;
 use crate::state::State;
 use crate::{env, load};
 use changes::{Changes, Sandbox};
+use chatlog::{Chatlog, ModelTable};
 use databases::Databases;
+use docker::Docker;
 use identity::IdentityTable;
 pub(crate) use mcp::DiscloseWord;
 use mcp::Mcp;
 use network::{Network, Secrets};
 pub(crate) use network::{Secret, Source};
-pub(crate) use toolsets::Toolsets;
+use scripts::Scripts;
+pub(crate) use scripts::{ScriptFolder, real};
+pub(crate) use toolsets::{Language, Toolsets};
+use web::Web;
 
 /// The configuration of a hub.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -40,8 +49,14 @@ pub(crate) struct Config {
     pub tools: Option<Vec<PathBuf>>,
     /// Which of the built-in tools are there, and what they may touch.
     pub toolsets: Toolsets,
+    /// What runs tools in other languages, and what those in a folder may do.
+    pub scripts: Scripts,
     /// Databases that the tools know by these names.
     pub databases: Databases,
+    /// How exported chats are searched.
+    pub chatlog: Chatlog,
+    /// A language model that may help where a tool is asked to use one (`use_llm`).
+    pub model: Option<ModelTable>,
     /// Where the hub listens, and how much it takes.
     pub server: Server,
     /// How people are asked.
@@ -50,8 +65,12 @@ pub(crate) struct Config {
     pub changes: Changes,
     /// The walls around programs.
     pub sandbox: Sandbox,
+    /// The container engine, and what may run in it.
+    pub docker: Docker,
     /// What tools may reach.
     pub network: Network,
+    /// Searching the web, and reading its pages.
+    pub web: Web,
     /// Where secrets come from, by their names: `env:NAME`, `file:PATH`, or a table with the hosts that they may be sent to.
     pub secrets: Secrets,
     /// An identity provider whose tokens (JWTs) count beside the hub's own.
@@ -107,6 +126,7 @@ impl Config {
         let mut approvers = None;
         let mut require_sandbox = false;
         let mut allow = Vec::new();
+        let mut images = Vec::new();
         let mut off = Vec::new();
         let mut secrets = Secrets::default();
         let workspace = root.join("helve.toml");
@@ -125,6 +145,7 @@ impl Config {
                 }
                 rules.extend(alone.policy);
                 allow.extend(alone.network.allow);
+                images.extend(alone.docker.images);
                 off.extend(alone.toolsets.off);
                 secrets.add(alone.secrets);
                 approvers = approvers.or(alone.approvals.approvers);
@@ -153,6 +174,7 @@ impl Config {
         config.approvals.approvers = approvers;
         config.sandbox.require_sandbox = require_sandbox;
         config.network.allow = allow;
+        config.docker.images = images;
         config.toolsets.off = off;
         config.secrets = secrets;
         Ok(config)
@@ -244,12 +266,16 @@ fn read(value: &Value) -> Result<Config, String> {
         .network
         .problem()
         .or_else(|| config.toolsets.problem())
+        .or_else(|| config.scripts.problem())
+        .or_else(|| config.chatlog_problem())
+        .or_else(|| config.web.problem())
     {
         return Err(problem);
     }
     if let Some(problem) = config
         .changes
         .problem()
+        .or_else(|| config.docker.problem())
         .or_else(|| config.mcp.problem())
         .or_else(|| config.identity.as_ref()?.problem())
     {

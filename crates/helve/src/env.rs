@@ -44,6 +44,14 @@ pub(crate) const VARIABLES: &[Variable] = &[
         says: "Where rustup keeps its toolchains; `~/.rustup` if not set",
     },
     Variable {
+        name: "DOCKER_HOST",
+        says: "Where the container engine listens, under `docker.socket`",
+    },
+    Variable {
+        name: "XDG_RUNTIME_DIR",
+        says: "Where a user's own Docker or Podman has its socket",
+    },
+    Variable {
         name: "USER",
         says: "What the person at the terminal is called on the record",
     },
@@ -72,6 +80,16 @@ pub(crate) fn token() -> Option<String> {
 
 pub(crate) fn listen() -> Option<String> {
     get("HELVE_LISTEN")
+}
+
+#[cfg(feature = "docker")]
+pub(crate) fn docker_host() -> Option<String> {
+    get("DOCKER_HOST")
+}
+
+#[cfg(feature = "docker")]
+pub(crate) fn runtime_folder() -> Option<PathBuf> {
+    get("XDG_RUNTIME_DIR").map(PathBuf::from)
 }
 
 pub(crate) fn log() -> Option<String> {

@@ -11,6 +11,7 @@ mod identity;
 mod notify;
 mod paint;
 mod rules;
+mod scripts;
 mod tools;
 mod upstreams;
 mod watch;
@@ -20,7 +21,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use helve_core::def::ExecutorKind;
-use helve_exec::HostExecutor;
+use helve_exec::{HostExecutor, ScriptExecutor};
 use helve_http::HttpExecutor;
 use helve_kernel::store::Record;
 use helve_kernel::{
@@ -29,7 +30,9 @@ use helve_kernel::{
 use helve_mcp::{Front, Upstreams, about};
 use helve_server::{Hub, Settings};
 use helve_store::SqliteStore;
+use helve_tools::chatlog::{ChatLog, Keeper as ChatKeeper};
 use helve_tools::database::Databases;
+use helve_tools::memory::Recollection;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -45,7 +48,8 @@ pub(crate) use checkpoint::{
     Checkpoints, missing as missing_checkpoints, public_key, read as read_checkpoints,
 };
 pub(crate) use door::connect;
-pub(crate) use tools::Synced;
+pub(crate) use scripts::executor as script_executor;
+pub(crate) use tools::{Synced, read as read_tools};
 pub(crate) use upstreams::FILE as MCP_FILE;
 
 /// The token file of the person at the terminal, and of the first agent.
@@ -63,6 +67,10 @@ pub(crate) struct Open {
     /// The door for MCP clients.
     pub(crate) front: Front,
     upstreams: Upstreams,
+    scripts: ScriptExecutor,
+    #[cfg(feature = "docker")]
+    docker: helve_exec::DockerExecutor,
+    chats: Arc<ChatLog>,
     body_limit: usize,
     store: Arc<SqliteStore>,
     checkpoints: Arc<Checkpoints>,
@@ -116,12 +124,17 @@ impl Open {
         checkpoints.hold_against(&*store).await?;
         let policy = config.policy().map_err(Failure::input)?;
         let host = HostExecutor::new(root.to_owned()).require_sandbox(require_sandbox);
+        let (scripts, untold) = scripts::executor(host.clone(), root, &config).await;
+        #[cfg(feature = "docker")]
+        let docker = helve_exec::DockerExecutor::new(root.to_owned(), config.docker.settings());
         let (upstreams, told) = upstreams::open(root, &state, &config).await?;
         let databases = config
             .databases
             .open(root, &config)
             .map_err(Failure::input)?;
         let databases = Arc::new(databases);
+        let chats = config.chats(root, &state.chatlog());
+        let chats = Arc::new(ChatLog::new(chats.map_err(Failure::input)?));
         let mut builder = Kernel::builder()
             .store(store.clone())
             .policy(policy)
@@ -130,14 +143,23 @@ impl Open {
             .artifacts(state.artifacts())
             .keeper(keeper(&state, &config)?)
             .executor(ExecutorKind::Host, Arc::new(host))
+            .executor(ExecutorKind::Script, Arc::new(scripts.clone()))
             .executor(ExecutorKind::Http, Arc::new(http(root, &config)?))
             .executor(ExecutorKind::Mcp, upstreams.executor())
             .service(Arc::new(builtin::surroundings(root, &config)))
             .service(Arc::new(builtin::network(&config)))
+            .service(Arc::new(builtin::web(root, &config)?))
+            .service(Arc::new(Recollection::default()))
+            .service(chats.clone())
+            .rows(ChatLog::SOURCE, Arc::new(ChatKeeper(chats.clone())))
             .service(databases.clone())
             .rows(Databases::SOURCE, databases)
             .service(Arc::new(upstreams::told(upstreams.clone())))
             .secret_key(state.key("secrets")?);
+        #[cfg(feature = "docker")]
+        {
+            builder = builder.executor(ExecutorKind::Docker, Arc::new(docker.clone()));
+        }
         if let Some(url) = &config.approvals.webhook {
             let webhook = notify::Webhook::new(url.clone(), state.key("webhook")?)?;
             builder = builder.notifier(Arc::new(webhook));
@@ -146,8 +168,17 @@ impl Open {
             OpenError::Store(e) => unopened(&e),
             other => Failure::input(other).hint("`helve audit verify` checks the record"),
         })?;
-        let mut synced = tools::sync(&kernel, root, &config).await?;
+        scripts.connect(&kernel);
+        let read = tools::read(&scripts, root, &config).await?;
+        let mut synced = tools::sync(&kernel, root, read).await;
+        synced.problems.extend(untold);
         synced.problems.extend(config.missing_tools(root));
+        #[cfg(feature = "docker")]
+        if let Err(e) = docker.tidy().await {
+            // It is tried again before the next run.
+            let problem = format!("what is left of earlier containers stays: {}", e.message);
+            synced.problems.push(problem);
+        }
         let builtin = builtin::add(&kernel, root, &config.toolsets).await?;
         synced.problems.extend(builtin);
         let about = about::tools(&kernel).map_err(|e| Failure::output(e.message))?;
@@ -182,6 +213,10 @@ impl Open {
         let open = Self {
             front,
             upstreams,
+            scripts,
+            #[cfg(feature = "docker")]
+            docker,
+            chats,
             body_limit: settings.body_limit,
             hub: Hub::new(kernel, settings)
                 .with_gateway(gate)
@@ -215,6 +250,7 @@ impl Open {
         self.tasks.spawn(tick);
         let watch = watch::watch(
             self.kernel().clone(),
+            self.scripts.clone(),
             self.root.clone(),
             self.config.clone(),
             self.closing.clone(),
@@ -271,6 +307,10 @@ impl Open {
         self.hub.close();
         self.kernel().close(GRACE).await;
         self.upstreams.close().await;
+        self.scripts.close().await;
+        #[cfg(feature = "docker")]
+        self.docker.close().await;
+        self.chats.close().await;
         self.closing.cancel();
         self.tasks.close();
         self.tasks.wait().await;

@@ -77,13 +77,74 @@ pub(crate) fn load(paths: &[String], reading: Reading) -> Result<Loaded, Failure
     Ok(Loaded { documents, alone })
 }
 
+/// What is in folders of tools.
+#[derive(Debug, Default)]
+pub(crate) struct Folders {
+    /// What can be read.
+    pub documents: Vec<Document>,
+    /// What must be loaded, or asked, to know what it is.
+    pub scripts: Vec<PathBuf>,
+}
+
 /// Reads folders; one without tools is no error.
-pub(crate) fn load_all(paths: &[String], reading: Reading) -> Result<Vec<Document>, Failure> {
-    let mut files = Vec::new();
+pub(crate) fn load_all(paths: &[String], reading: Reading) -> Result<Folders, Failure> {
+    let (mut files, mut scripts) = (Vec::new(), Vec::new());
     for path in paths {
         find(Path::new(path), &mut files)?;
+        programs(Path::new(path), &mut scripts);
     }
-    read_all(&files, reading)
+    let (code, files): (Vec<Found>, Vec<Found>) = files.into_iter().partition(Found::is_script);
+    scripts.extend(code.into_iter().map(|f| f.path));
+    Ok(Folders {
+        documents: read_all(&files, reading)?,
+        scripts,
+    })
+}
+
+/// Programs in a folder that have no ending by which they would be something else.
+fn programs(folder: &Path, found: &mut Vec<PathBuf>) {
+    use std::os::unix::fs::PermissionsExt as _;
+    for entry in walk(folder).flatten() {
+        let path = entry.path();
+        let plain = match path.extension().and_then(|e| e.to_str()) {
+            None => true,
+            Some(ending) => {
+                ["sh", "bash", "pl", "rb", "lua", "php", "exe", "bin"].contains(&ending)
+            }
+        };
+        let about = entry.metadata();
+        let runs = about.is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0);
+        // What is defined beside is defined.
+        let beside = |ending: &&str| path.with_extension(ending).is_file();
+        if plain && runs && !["toml", "yaml", "yml", "json"].iter().any(beside) {
+            found.push(path.to_owned());
+        }
+    }
+}
+
+impl Found {
+    /// Whether it is code that has to be loaded to know what tools it has.
+    fn is_script(&self) -> bool {
+        let name = self.path.file_name().and_then(|n| n.to_str());
+        let name = name.unwrap_or_default();
+        let code = match self.syntax {
+            Syntax::JavaScript | Syntax::Python => true,
+            Syntax::Erlang => name.ends_with(".erl"),
+            _ => false,
+        };
+        code && !name.starts_with('_') && !is_test(name)
+    }
+}
+
+/// Whether a file is a test of tools rather than one.
+fn is_test(name: &str) -> bool {
+    let (stem, _) = name.rsplit_once('.').unwrap_or((name, ""));
+    stem.ends_with(".test")
+        || stem.ends_with(".spec")
+        || stem.ends_with("_test")
+        || stem.ends_with("_tests")
+        || stem.ends_with("_SUITE")
+        || stem.starts_with("test_")
 }
 
 /// A TOML file as a value; `None` if there is no such file.
@@ -167,16 +228,7 @@ fn find(path: &Path, files: &mut Vec<Found>) -> Result<(), Failure> {
         });
         return Ok(());
     }
-    let walk = walkdir::WalkDir::new(path)
-        .follow_links(true)
-        .sort_by_file_name();
-    let visible = |e: &walkdir::DirEntry| {
-        let name = e.file_name().to_string_lossy();
-        e.depth() == 0
-            || !(name.starts_with('.')
-                || ["target", "node_modules", "__pycache__"].contains(&name.as_ref()))
-    };
-    for entry in walk.into_iter().filter_entry(visible) {
+    for entry in walk(path) {
         let entry = entry.map_err(|e| missing(&e))?;
         let file = entry.path();
         let name = entry.file_name().to_string_lossy();
@@ -203,6 +255,21 @@ fn find(path: &Path, files: &mut Vec<Found>) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// What is in a folder, in a fixed order, without what is hidden or made by machines.
+fn walk(folder: &Path) -> impl Iterator<Item = walkdir::Result<walkdir::DirEntry>> {
+    let visible = |e: &walkdir::DirEntry| {
+        let name = e.file_name().to_string_lossy();
+        e.depth() == 0
+            || !(name.starts_with('.')
+                || ["target", "node_modules", "__pycache__"].contains(&name.as_ref()))
+    };
+    walkdir::WalkDir::new(folder)
+        .follow_links(true)
+        .sort_by_file_name()
+        .into_iter()
+        .filter_entry(visible)
 }
 
 fn syntax_of(path: &Path) -> Option<Syntax> {

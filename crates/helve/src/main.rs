@@ -69,6 +69,8 @@ fn main() -> ExitCode {
         cli::Command::Approvals(args) => wait(cmd::approvals::run(&args)),
         cli::Command::Console(args) => wait(cmd::console::run(&args)),
         cli::Command::Questions(args) => wait(cmd::questions::run(&args)),
+        cli::Command::Memory(args) => wait(cmd::memory::run(&args)),
+        cli::Command::Chatlog(args) => wait(cmd::chatlog::run(&args)),
         cli::Command::Answer(args) => wait(cmd::answer::run(&args)),
         cli::Command::Approve(args) => wait(cmd::approve::run(&args)),
         cli::Command::Deny(args) => wait(cmd::deny::run(&args)),
@@ -80,6 +82,8 @@ fn main() -> ExitCode {
         cli::Command::Convert(args) => cmd::convert::run(&args),
         cli::Command::Import(args) => wait(cmd::import::run(&args)),
         cli::Command::Info(args) => cmd::info::run(&args),
+        cli::Command::New(args) => cmd::new::run(&args),
+        cli::Command::Test(args) => wait(cmd::test::run(&args)),
         cli::Command::Catalog(args) => cmd::catalog::run(&args),
         cli::Command::Completions(args) => cmd::completions::run(&args),
     };

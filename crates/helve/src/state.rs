@@ -56,6 +56,11 @@ impl State {
         self.0.join("artifacts")
     }
 
+    /// Chats that were imported.
+    pub(crate) fn chatlog(&self) -> PathBuf {
+        self.0.join("chatlog")
+    }
+
     /// Where what runs change is held, and what was there before.
     pub(crate) fn changes(&self) -> PathBuf {
         self.0.join("changes")

@@ -68,15 +68,28 @@ pub(crate) async fn run(args: &CallArgs) -> Done {
     .await
 }
 
+/// Whether what a tool gives is kept nowhere, so that it can only be had at once.
+async fn is_sensitive(client: &Client, tool: &str) -> bool {
+    let found = client.get(&format!("/tools/{}", escaped(tool))).await;
+    found.is_ok_and(|entry| entry["definition"]["sensitive"] == true)
+}
+
 async fn call(args: &CallArgs, client: &Client, body: &Value) -> Done {
+    let mut body = body.clone();
+    if is_sensitive(client, &args.tool).await {
+        body["wait"] = "run".into();
+    }
     let path = format!("/tools/{}/runs", escaped(&args.tool));
     let key = args.key.as_deref().map(|key| ("idempotency-key", key));
     let headers: Vec<(&str, &str)> = key.into_iter().collect();
     let answer = client
-        .send(Method::POST, &path, Some(body), &headers)
+        .send(Method::POST, &path, Some(&body), &headers)
         .await?
         .json()
         .await?;
+    if answer["meta"]["state"] == "succeeded" && body["wait"] == "run" {
+        return follow::show(&answer, args.json);
+    }
     let meta = &answer["meta"];
     let run = meta["run_id"].as_str().unwrap_or_default().to_owned();
     let pending = meta["state"] == "pending_approval";

@@ -1,6 +1,8 @@
 //! `helve doctor`: what is wrong here, and what to do about it.
 
 mod checks;
+#[cfg(feature = "docker")]
+mod docker;
 mod sandbox;
 
 use clap::Args;

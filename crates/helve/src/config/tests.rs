@@ -1,5 +1,6 @@
 //! The configuration, read strictly.
 
+use helve_tools::web::{Manners, Provider};
 use serde_json::json;
 
 use super::*;
@@ -71,6 +72,38 @@ fn what_is_unknown_is_refused_with_the_nearest() {
         assert_eq!(problem(&value), wanted, "{value}");
     }
     assert_eq!(problem(&json!({})), "");
+}
+
+#[test]
+fn what_messages_are_compared_by() {
+    let here = match cfg!(feature = "local-model") {
+        true => "",
+        false => {
+            "`chatlog.vectors` is `local`; this build has no local models: build with `--features local-model`"
+        }
+    };
+    for (chatlog, wanted) in [
+        (json!({"vectors": "none"}), ""),
+        (json!({"vectors": "lsa"}), ""),
+        (
+            json!({"vectors": "model"}),
+            "`chatlog.vectors` is `model`, and `model.embedding` names none",
+        ),
+        (
+            json!({"vectors": "local"}),
+            "`chatlog.vectors` is `local`, and `chatlog.local_model` names no folder",
+        ),
+        (
+            json!({"vectors": "local", "local_model": "models/all-MiniLM-L6-v2"}),
+            here,
+        ),
+        (
+            json!({"timezone": "Mars/Base"}),
+            "`chatlog.timezone`: there is no time zone `Mars/Base`; write it like `Asia/Shanghai`",
+        ),
+    ] {
+        assert_eq!(problem(&json!({"chatlog": chatlog})), wanted, "{chatlog}");
+    }
 }
 
 #[test]
@@ -182,6 +215,73 @@ fn what_may_be_reached() {
         said.starts_with("`network.allow`: `*` is no grant"),
         "{said}"
     );
+}
+
+#[test]
+fn how_the_web_is_read() {
+    let whole = json!({"web": {"search": "searxng", "search_url": "http://127.0.0.1:8888", "key": "k",
+        "proxy": "http://127.0.0.1:3128", "robots": "obey", "timeout": "10s", "max_bytes": 1000, "user_agent": "Me/1"}});
+    let settings = read(&whole).unwrap().web.settings();
+    assert_eq!(
+        settings.search_url.map(|url| url.to_string()).as_deref(),
+        Some("http://127.0.0.1:8888/")
+    );
+    assert_eq!(
+        settings.proxy.map(|url| url.to_string()).as_deref(),
+        Some("http://127.0.0.1:3128/")
+    );
+    assert_eq!(
+        (settings.search, settings.key.as_deref(), settings.robots),
+        (Some(Provider::Searxng), Some("k"), Manners::Obey)
+    );
+    assert_eq!(
+        (
+            settings.timeout,
+            settings.max_bytes,
+            settings.user_agent.as_deref()
+        ),
+        (Duration::from_secs(10), 1000, Some("Me/1"))
+    );
+    for (web, wanted) in [
+        (
+            json!({"serch": "tavily"}),
+            "unknown key `serch`; did you mean `search`?",
+        ),
+        (
+            json!({"search": "google"}),
+            "`web.search`: unknown variant `google`",
+        ),
+        (
+            json!({"search": "searxng"}),
+            "`web.search` is `searxng`, which needs `search_url`",
+        ),
+        (
+            json!({"search_url": "nowhere"}),
+            "`web.search_url` is no address",
+        ),
+        (
+            json!({"proxy": "socks5://127.0.0.1:1"}),
+            "`web.proxy` must be an address that begins with",
+        ),
+        (
+            json!({"proxy": "http://ann:s3cr3t@a.example"}),
+            "`web.proxy` has a user or a password in it",
+        ),
+        (
+            json!({"robots": "maybe"}),
+            "`web.robots`: unknown variant `maybe`",
+        ),
+        (json!({"timeout": "1h"}), "`web.timeout` cannot be `1h`"),
+        (json!({"max_bytes": 0}), "`web.max_bytes` cannot be 0"),
+        (
+            json!({"user_agent": "a\nb"}),
+            "`web.user_agent` is nothing that can be sent",
+        ),
+    ] {
+        let said = problem(&json!({"web": web}));
+        assert!(said.starts_with(wanted), "{web}: {said}");
+        assert!(!said.contains("s3cr3t"), "{said}");
+    }
 }
 
 /// What the user says of a secret holds as a whole: a workspace cannot widen it.

@@ -17,8 +17,19 @@ pub(crate) struct Toolsets {
     pub paths: Option<Vec<String>>,
     /// Hosts that the network tools may reach, like `api.example.com` or `*.example.com` [default: none].
     pub hosts: Vec<String>,
+    /// The language in which built-in tools describe themselves: `en`, or `zh` for those that speak it [default: `en`].
+    pub language: Language,
     /// Variables of the environment whose values may be shown [default: none].
     pub env: Vec<String>,
+}
+
+/// A language of descriptions.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Language {
+    #[default]
+    En,
+    Zh,
 }
 
 impl Toolsets {

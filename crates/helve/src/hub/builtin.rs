@@ -6,17 +6,20 @@
 mod programs;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use helve_core::def::AllowedPath;
 use helve_http::guard::Hosts;
 use helve_kernel::{ErrorKind, Kernel, Registration, RegistryError, Tool, ToolDef};
 use helve_tools::network::Network;
 use helve_tools::system::Surroundings;
+use helve_tools::web::Outside;
 
 use super::hub_itself;
-use crate::config::{Config, Toolsets};
+use crate::config::{Config, Language, Toolsets};
 use crate::env;
 use crate::exit::Failure;
+use crate::secrets::Configured;
 
 /// Where built-in programs come from, as the registry keeps it.
 pub(super) const SOURCE: &str = "builtin";
@@ -26,6 +29,17 @@ pub(super) fn network(config: &Config) -> Network {
     // Checked when it was read.
     let hosts = Hosts::parse(&config.toolsets.hosts).unwrap_or_default();
     Network::new(config.network.guard().only(hosts))
+}
+
+/// What the web tools reach: all that is public, and what is granted.
+pub(super) fn web(root: &Path, config: &Config) -> Result<Outside, Failure> {
+    let secrets = config.secrets.read().map_err(Failure::input)?;
+    let secrets = Arc::new(Configured::new(root, secrets));
+    Ok(Outside::new(
+        config.network.guard(),
+        secrets,
+        config.web.settings(),
+    ))
 }
 
 /// What the hub knows of where it runs.
@@ -63,6 +77,9 @@ pub(super) async fn add(
                 continue;
             }
             tool.def.enabled |= config.turns_on(&name, tool.def.name.as_str());
+            if config.language == Language::Zh {
+                helve_tools::chinese::speak(&mut tool.def);
+            }
             if let Some(paths) = config.paths.as_ref().filter(|_| is_everywhere(&tool.def)) {
                 tool.def.allowed_paths = paths.iter().map(|path| allowed(path)).collect();
             }

@@ -5,13 +5,15 @@
 
 use std::path::Path;
 
+use helve_core::collection::Document;
 use helve_core::lint::Severity;
+use helve_exec::ScriptExecutor;
 use helve_kernel::{Kernel, Registration, ToolError};
 
 use crate::config::Config;
 use crate::exit::Failure;
-use crate::hub::hub_itself;
-use crate::load::{self, Reading};
+use crate::hub::{hub_itself, scripts};
+use crate::load::{self, Folders, Reading};
 
 /// What came of looking at the folders.
 #[derive(Debug, Default, Clone)]
@@ -30,9 +32,20 @@ impl Synced {
     }
 }
 
-/// Makes the registry say what the folders say.
-pub(crate) async fn sync(kernel: &Kernel, root: &Path, config: &Config) -> Result<Synced, Failure> {
-    let mut synced = Synced::default();
+/// What the folders say.
+#[derive(Debug, Default)]
+pub(crate) struct Read {
+    pub(crate) documents: Vec<Document>,
+    /// Files that cannot be read or loaded, and why.
+    pub(crate) broken: Vec<(String, String)>,
+}
+
+/// Reads the folders, and loads what has to be loaded.
+pub(crate) async fn read(
+    scripts: &ScriptExecutor,
+    root: &Path,
+    config: &Config,
+) -> Result<Read, Failure> {
     let folders = config.tools(root);
     let paths: Vec<String> = folders
         .iter()
@@ -44,13 +57,31 @@ pub(crate) async fn sync(kernel: &Kernel, root: &Path, config: &Config) -> Resul
         lint: true,
         vendor: None,
     };
-    let documents = match paths.is_empty() {
-        true => Vec::new(),
+    let found = match paths.is_empty() {
+        true => Folders::default(),
         false => load::load_all(&paths, reading)?,
     };
+    let mut documents = found.documents;
+    let loaded = scripts::read(scripts, root, config, found.scripts).await;
+    documents.extend(loaded.documents);
+    let broken = loaded.broken.into_iter();
+    let broken = broken.map(|(file, why)| (from_root(root, &file.display().to_string()), why));
+    Ok(Read {
+        documents,
+        broken: broken.collect(),
+    })
+}
+
+/// Makes the registry say what the folders say.
+pub(crate) async fn sync(kernel: &Kernel, root: &Path, read: Read) -> Synced {
+    let mut synced = Synced::default();
     let who = hub_itself();
     let mut seen: Vec<String> = Vec::new();
-    for document in documents {
+    for (source, problem) in read.broken {
+        seen.push(source);
+        synced.problems.push(problem);
+    }
+    for document in read.documents {
         let source = from_root(root, &document.file);
         seen.push(source.clone());
         let errors = document
@@ -97,7 +128,7 @@ pub(crate) async fn sync(kernel: &Kernel, root: &Path, config: &Config) -> Resul
             }
         }
     }
-    Ok(synced)
+    synced
 }
 
 fn told(error: &ToolError) -> String {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use helve_exec::ScriptExecutor;
 use helve_kernel::Kernel;
 use helve_kernel::store::Record;
 use notify::{RecursiveMode, Watcher as _};
@@ -21,6 +22,7 @@ const QUIET: Duration = Duration::from_millis(150);
 /// Keeps the registry and the rules as the files say, until the hub closes.
 pub(crate) async fn watch(
     kernel: Kernel,
+    scripts: ScriptExecutor,
     root: PathBuf,
     mut config: Config,
     closing: CancellationToken,
@@ -79,8 +81,13 @@ pub(crate) async fn watch(
             while let Ok(Some(())) = tokio::time::timeout(QUIET, receiver.recv()).await {}
         }
         let first = !std::mem::replace(&mut looked, true);
+        // Before the rules: a tool never counts before the rules that were written before it.
+        let mut read = tools::read(&scripts, &root, &config).await;
         match Config::load(&root) {
             Ok(new) => {
+                if (new.tools(&root), &new.scripts) != (config.tools(&root), &config.scripts) {
+                    read = tools::read(&scripts, &root, &new).await;
+                }
                 match count_rules(&kernel, &new, "hub").await {
                     Ok(true) => told(&Synced {
                         changed: vec!["the policy".to_owned()],
@@ -89,9 +96,11 @@ pub(crate) async fn watch(
                     Ok(false) => {}
                     Err(e) => told(&problem(&e)),
                 }
-                if (&new.approvals, &new.server) != (&config.approvals, &config.server) {
+                if (&new.approvals, &new.server, &new.scripts)
+                    != (&config.approvals, &config.server, &config.scripts)
+                {
                     told(&problem(
-                        "`[approvals]` and `[server]` count from the next start on",
+                        "`[approvals]`, `[server]` and `[scripts]` count from the next start on",
                     ));
                 }
                 config = new;
@@ -102,8 +111,9 @@ pub(crate) async fn watch(
             ))),
         }
         place(&mut watcher, &config);
-        match tools::sync(&kernel, &root, &config).await {
-            Ok(mut synced) => {
+        match read {
+            Ok(read) => {
+                let mut synced = tools::sync(&kernel, &root, read).await;
                 // What is wrong is told once, not whenever something else changes.
                 let problems = std::mem::take(&mut synced.problems);
                 // At the first look, whoever started the hub has told them.

@@ -84,6 +84,9 @@ fn the_example_tools_are_beyond_reproach() {
         .helve(&["check", "--strict", "--json", examples.to_str().unwrap()])
         .ended(0);
     assert_eq!(ran.json()["tools"], 6);
+    let docker = root().join("examples/docker");
+    let ran = folder.helve(&["check", "--strict", "--json", docker.to_str().unwrap()]);
+    assert_eq!(ran.ended(0).json()["tools"], 1);
 }
 
 /// `docs/tools.md`: the tools that a hub has by itself.

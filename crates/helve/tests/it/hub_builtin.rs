@@ -184,3 +184,84 @@ fn a_question_is_answered_on_the_terminal_and_not_by_an_agent() {
     );
     server.stop(folder.path());
 }
+
+/// Answers one request as Tavily does, and gives back what was asked.
+fn searched() -> (u16, std::thread::JoinHandle<String>) {
+    use std::io::{Read as _, Write as _};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let served = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut asked = Vec::new();
+        let mut piece = [0; 4096];
+        while !String::from_utf8_lossy(&asked).ends_with('}') {
+            let read = stream.read(&mut piece).unwrap();
+            assert!(read > 0);
+            asked.extend_from_slice(&piece[..read]);
+        }
+        let body = r#"{"query":"q","results":[{"title":"T","url":"https://a.example/","content":"c","score":0.5}]}"#;
+        let length = body.len();
+        write!(
+            stream,
+            "HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n{body}"
+        )
+        .unwrap();
+        String::from_utf8_lossy(&asked).into_owned()
+    });
+    (port, served)
+}
+
+#[test]
+fn the_web_is_searched_as_it_is_configured() {
+    let folder = empty();
+    let said = folder.helve(&["call", "web_search", "query=q"]);
+    assert_ne!(said.code, 0);
+    says(
+        &said,
+        &[
+            "nobody is configured to search the web",
+            "`[web]` `search = \"tavily\"`",
+        ],
+    );
+    let (port, served) = searched();
+    folder.write("key", "k3y-s3cr3t\n");
+    let config = |hosts: &str| {
+        format!(
+            "[web]\nsearch = \"tavily\"\nsearch_url = \"http://127.0.0.1:{port}\"\nkey = \"tavily\"\n\
+             [network]\nallow = [\"127.0.0.1:{port}\"]\n\
+             [secrets.tavily]\nfrom = \"file:key\"\nhosts = [\"{hosts}\"]\n"
+        )
+    };
+    // A key that is for another host is not sent.
+    folder.write("helve.toml", config("api.tavily.com"));
+    let said = folder.helve(&["call", "web_search", "query=q"]);
+    assert_ne!(said.code, 0);
+    says(&said, &["the secret `tavily` is not for `127.0.0.1`"]);
+    folder.write("helve.toml", config(&format!("127.0.0.1:{port}")));
+    let found = folder.json(&["call", "mcp__web__web_search", "query=q", "--json"]);
+    assert_eq!(
+        found["data"]["results"][0]["url"], "https://a.example/",
+        "{found}"
+    );
+    let asked = served.join().unwrap();
+    assert!(asked.starts_with("POST /search HTTP/1.1\r\n"), "{asked}");
+    assert!(
+        asked.contains("authorization: Bearer k3y-s3cr3t\r\n"),
+        "{asked}"
+    );
+    assert!(!found.to_string().contains("k3y-s3cr3t"), "{found}");
+}
+
+#[test]
+fn what_is_not_public_is_not_read() {
+    let folder = empty();
+    for url in [
+        "url=http://127.0.0.1:7717/",
+        "url=http://169.254.169.254/latest/",
+        "url=http://localhost/",
+    ] {
+        let said = folder.helve(&["call", "web_fetch", url]);
+        assert_ne!(said.code, 0);
+        says(&said, &["is not reached"]);
+    }
+}

@@ -35,7 +35,7 @@ fn all_is_well() {
             &[
                 "ok    record         whole: ",
                 "ok    tools          6 tools",
-                "note  executors      host, http, mcp; not in this build: script, docker",
+                "note  executors      docker, host, http, mcp, script; not in this build: k8s_job",
                 "all is well",
             ],
         );

@@ -16,6 +16,8 @@ mod hub_audit;
 mod hub_builtin;
 mod hub_changes;
 mod hub_console;
+#[cfg(feature = "docker")]
+mod hub_docker;
 mod hub_doctor;
 mod hub_errors;
 mod hub_mcp;
@@ -26,6 +28,8 @@ mod hub_settings;
 mod hub_tokens;
 mod hub_tools;
 mod import;
+mod memory;
 mod run;
+mod scripts;
 mod server;
 mod tidy;

@@ -89,7 +89,14 @@ pub(crate) fn command(folder: &Path) -> Command {
         .env("USER", "ada")
         .env("XDG_CONFIG_HOME", folder.join(".config"))
         .env_remove("CLICOLOR_FORCE");
-    for variable in ["HELVE_URL", "HELVE_TOKEN", "HELVE_LISTEN", "HELVE_LOG"] {
+    for variable in [
+        "HELVE_URL",
+        "HELVE_TOKEN",
+        "HELVE_LISTEN",
+        "HELVE_LOG",
+        "DOCKER_HOST",
+        "XDG_RUNTIME_DIR",
+    ] {
         command.env_remove(variable);
     }
     command

@@ -70,6 +70,7 @@ const EDGES: &[(&str, &[&str])] = &[
         ],
     ),
     ("helve-changes", &["helve-core"]),
+    ("helve-chatlog", &[]),
     ("helve-core", &[]),
     (
         "helve-exec",
@@ -85,7 +86,10 @@ const EDGES: &[(&str, &[&str])] = &[
     ("helve-sandbox", &[]),
     ("helve-server", &["helve-core", "helve-kernel"]),
     ("helve-store", &["helve-core", "helve-kernel"]),
-    ("helve-tools", &["helve-http", "helve-kernel"]),
+    (
+        "helve-tools",
+        &["helve-chatlog", "helve-http", "helve-kernel"],
+    ),
 ];
 
 #[test]

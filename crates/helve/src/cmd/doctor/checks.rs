@@ -11,12 +11,14 @@ use helve_http::HttpExecutor;
 use helve_kernel::{At, Executor, Store as _, StoreError};
 use helve_store::SqliteStore;
 
+#[cfg(feature = "docker")]
+use super::docker;
 use super::{Check, Status, sandbox};
 use crate::client::{Client, Target};
 use crate::cmd::{audit, policy};
 use crate::config::{Config, Source};
 use crate::exit::Failure;
-use crate::load::{self, Reading};
+use crate::hub;
 use crate::secrets::Configured;
 use crate::state::State;
 use crate::{out, when, workspace};
@@ -54,6 +56,10 @@ pub(super) async fn all(target: &Target) -> Vec<Check> {
         checks.extend(secrets(&root, config).await);
     }
     checks.push(executors());
+    #[cfg(feature = "docker")]
+    if let Some(config) = &config {
+        checks.extend(docker::checks(&root, state.path(), config).await);
+    }
     checks.push(disk(&root));
     let required = config.is_some_and(|c| c.sandbox.require_sandbox);
     checks.extend(sandbox::checks(state.path(), required).await);
@@ -287,20 +293,21 @@ async fn tools(root: &Path, config: &Config) -> Vec<Check> {
                 .todo("put definitions into `tools/<group>/<action>.toml`"),
         ];
     }
-    let reading = Reading {
-        dialect: None,
-        lint: true,
-        vendor: None,
-    };
-    let documents = match load::load_all(&there, reading) {
-        Ok(documents) => documents,
-        Err(failure) => return vec![failed("tools", &failure)],
-    };
     let host = HostExecutor::new(root.to_owned());
     let http = HttpExecutor::new(config.network.guard());
+    let (scripts, _) = hub::script_executor(host.clone(), root, config).await;
+    let read = match hub::read_tools(&scripts, root, config).await {
+        Ok(read) => read,
+        Err(failure) => return vec![failed("tools", &failure)],
+    };
+    #[cfg(feature = "docker")]
+    let docker = helve_exec::DockerExecutor::new(root.to_owned(), config.docker.settings());
     let mut checks = Vec::new();
+    for (_, problem) in &read.broken {
+        checks.push(Check::new("tools", Status::Fail, out::visible(problem)));
+    }
     let (mut sound, mut unable) = (0, Vec::new());
-    for document in &documents {
+    for document in &read.documents {
         let file = Path::new(&document.file);
         let file = file.strip_prefix(root).unwrap_or(file).display();
         let errors = document.findings.iter();
@@ -313,27 +320,29 @@ async fn tools(root: &Path, config: &Config) -> Vec<Check> {
         }
         for tool in &document.tools {
             let kind = tool.def.executor.as_ref().map(|e| e.kind);
-            let executor: &dyn Executor = match kind {
-                Some(ExecutorKind::Http) => &http,
-                _ => &host,
+            let executor: Option<&dyn Executor> = match kind {
+                Some(ExecutorKind::Host) => Some(&host),
+                Some(ExecutorKind::Http) => Some(&http),
+                Some(ExecutorKind::Script) => Some(&scripts),
+                #[cfg(feature = "docker")]
+                Some(ExecutorKind::Docker) => Some(&docker),
+                _ => None,
             };
-            match kind {
-                Some(ExecutorKind::Host | ExecutorKind::Http) => {
-                    match executor.inspect(&tool.def).await {
-                        Ok(_) => sound += 1,
-                        Err(e) => {
-                            let text = format!("`{file}`: {}", e.message);
-                            let check = Check::new("tools", Status::Fail, out::visible(&text));
-                            checks.push(match e.hint {
-                                Some(hint) => check.todo(out::visible(&hint)),
-                                None => check,
-                            });
-                        }
+            match (executor, kind) {
+                (Some(executor), _) => match executor.inspect(&tool.def).await {
+                    Ok(_) => sound += 1,
+                    Err(e) => {
+                        let text = format!("`{file}`: {}", e.message);
+                        let check = Check::new("tools", Status::Fail, out::visible(&text));
+                        checks.push(match e.hint {
+                            Some(hint) => check.todo(out::visible(&hint)),
+                            None => check,
+                        });
                     }
-                }
+                },
                 // Its server is asked when it is called.
-                Some(ExecutorKind::Mcp) => sound += 1,
-                kind => {
+                (None, Some(ExecutorKind::Mcp)) => sound += 1,
+                (None, kind) => {
                     let kind = kind.map_or("none", ExecutorKind::as_str);
                     unable.push(format!("`{}` ({kind})", tool.def.name));
                 }
@@ -348,7 +357,7 @@ async fn tools(root: &Path, config: &Config) -> Vec<Check> {
         let text = format!("can be seen, but not called: {}", unable.join(", "));
         checks.push(
             Check::new("tools", Status::Warn, out::visible(&text))
-                .todo("this build runs the executors `host`, `http` and `mcp`"),
+                .todo(format!("this build runs the executors {}", RUN.join(", "))),
         );
     }
     checks
@@ -384,15 +393,21 @@ async fn secrets(root: &Path, config: &Config) -> Vec<Check> {
     checks
 }
 
+/// The executors of this build.
+#[cfg(feature = "docker")]
+const RUN: &[&str] = &["docker", "host", "http", "mcp", "script"];
+#[cfg(not(feature = "docker"))]
+const RUN: &[&str] = &["host", "http", "mcp", "script"];
+
 fn executors() -> Check {
-    let all = [
-        ExecutorKind::Script,
-        ExecutorKind::Docker,
-        ExecutorKind::K8sJob,
-    ];
-    let others: Vec<&str> = all.iter().map(|k| k.as_str()).collect();
-    let text = format!("host, http, mcp; not in this build: {}", others.join(", "));
-    Check::new("executors", Status::Note, text)
+    let all = ExecutorKind::ALL.iter().map(|kind| kind.as_str());
+    let others = all.filter(|kind| *kind != "builtin" && !RUN.contains(kind));
+    let (run, others) = (RUN.join(", "), others.collect::<Vec<_>>().join(", "));
+    Check::new(
+        "executors",
+        Status::Note,
+        format!("{run}; not in this build: {others}"),
+    )
 }
 
 fn disk(root: &Path) -> Check {
