@@ -62,7 +62,7 @@ const EVENTS: usize = 1024;
 
 /// The servers behind the gateway. A clone is the same.
 #[derive(Clone)]
-pub struct Upstreams(Arc<Inner>);
+pub struct Upstreams(pub(crate) Arc<Inner>);
 
 pub(crate) struct Inner {
     servers: RwLock<BTreeMap<String, Arc<Server>>>,
@@ -72,7 +72,7 @@ pub(crate) struct Inner {
     /// Tools are compared by one at a time.
     comparing: tokio::sync::Mutex<()>,
     looked: Mutex<BTreeMap<String, Refreshed>>,
-    events: broadcast::Sender<Event>,
+    pub(crate) events: broadcast::Sender<Event>,
     closing: CancellationToken,
     tasks: TaskTracker,
     /// How many servers are being seen for the first time.

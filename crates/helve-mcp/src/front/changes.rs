@@ -39,21 +39,26 @@ impl Front {
         let mut events = self.elsewhere().map(crate::Upstreams::events);
         let mut known = self.kernel().tool_changes();
         let mut sweep = tokio::time::interval(Duration::from_secs(30));
+        // When to look whether tools are others; what servers say does not wait for it.
+        let mut look: Option<Instant> = None;
         loop {
             tokio::select! {
                 () = closing.cancelled() => return,
                 change = changes.recv() => match change {
                     Ok(Change::Tool(_)) | Err(broadcast::error::RecvError::Lagged(_)) => {
-                        tokio::time::sleep(PAUSE).await;
-                        let now = self.kernel().tool_changes();
-                        if now != known {
-                            known = now;
-                            let _ = self.0.changes.0.send(Note::Tools);
-                        }
+                        look.get_or_insert_with(|| Instant::now() + PAUSE);
                     }
                     Ok(_) => {}
                     Err(broadcast::error::RecvError::Closed) => return,
                 },
+                () = at(look) => {
+                    look = None;
+                    let now = self.kernel().tool_changes();
+                    if now != known {
+                        known = now;
+                        let _ = self.0.changes.0.send(Note::Tools);
+                    }
+                }
                 event = next(&mut events) => {
                     let _ = self.0.changes.0.send(Note::Said(event));
                 }
@@ -104,6 +109,14 @@ impl Front {
         let last = recent.next_back()?;
         let alone = recent.all(|r| r.owner == last.owner);
         alone.then(|| last.session.clone())
+    }
+}
+
+/// Waits until then; for ever, where there is no then.
+async fn at(then: Option<Instant>) {
+    match then {
+        Some(then) => tokio::time::sleep_until(then.into()).await,
+        None => std::future::pending().await,
     }
 }
 
@@ -197,5 +210,53 @@ impl Listening {
                 Some(params.clone()),
             )),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use helve_kernel::{Kernel, Tool, ToolDef};
+    use serde_json::json;
+    use tokio::time::Instant;
+    use tokio_util::sync::CancellationToken;
+
+    use super::Note;
+    use crate::upstream::Event;
+    use crate::{Front, Options, Upstreams};
+
+    #[tokio::test(start_paused = true)]
+    async fn what_a_server_says_does_not_wait_for_lists() {
+        let state = tempfile::tempdir().unwrap();
+        let servers = Upstreams::open(Vec::new(), state.path()).unwrap();
+        let kernel = Kernel::builder().open().await.unwrap();
+        let front = Front::new(kernel.clone(), Some(servers.clone()), Options::default());
+        let mut notes = front.notes();
+        let watching = front.clone();
+        tokio::spawn(async move { watching.watch(CancellationToken::new()).await });
+        tokio::task::yield_now().await;
+        for n in 0..500 {
+            let def = json!({"name": format!("new_{n}"), "description": "Does nothing.",
+                "input_schema": {"type": "object"}, "risk": "read"});
+            let def = ToolDef::from_value(&def).unwrap();
+            let tool = Tool::of_args(def, |args| async move { Ok(args) });
+            kernel.add_tool(tool).unwrap();
+        }
+        let said = Event {
+            server: "s".to_owned(),
+            method: "notifications/message".to_owned(),
+            params: json!({"level": "info", "data": "said"}),
+        };
+        let start = Instant::now();
+        for _ in 0..100 {
+            servers.0.events.send(said.clone()).unwrap();
+            while !matches!(notes.recv().await.unwrap(), Note::Said(_)) {}
+        }
+        assert!(
+            start.elapsed() < Duration::from_secs(1),
+            "{:?}",
+            start.elapsed()
+        );
     }
 }

@@ -490,6 +490,9 @@ impl Exchange {
 
 impl Drop for Exchange {
     fn drop(&mut self) {
-        self.forget();
+        // What is over ends by itself: the link may still read the end of a stream.
+        if !self.over {
+            self.forget();
+        }
     }
 }

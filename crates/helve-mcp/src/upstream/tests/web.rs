@@ -1,13 +1,14 @@
 //! Servers over HTTP: rmcp's own, and some that do as they please.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::extract::State as Shared;
+use axum::extract::{ConnectInfo, State as Shared};
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::StreamExt as _;
@@ -15,6 +16,7 @@ use helve_core::def::Risk;
 use helve_kernel::ErrorKind;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::support::{Client, Hub, failure, tool, until, wire};
@@ -27,6 +29,8 @@ type Answering = Arc<dyn Fn(&Web, &Method, &HeaderMap, &Value) -> Response + Sen
 pub(super) struct Web {
     answering: Answering,
     pub(super) seen: Arc<Mutex<Vec<(String, HeaderMap, Value)>>>,
+    /// Where connections came from.
+    connections: Arc<Mutex<HashSet<SocketAddr>>>,
     tools: Arc<Mutex<Value>>,
 }
 
@@ -48,9 +52,11 @@ pub(super) async fn web(
     let web = Web {
         answering: Arc::new(answering),
         seen: Arc::default(),
+        connections: Arc::default(),
         tools: Arc::new(Mutex::new(tools)),
     };
     let app = Router::new().fallback(handle).with_state(web.clone());
+    let app = app.into_make_service_with_connect_info::<SocketAddr>();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     tokio::spawn(async move { axum::serve(listener, app).await });
@@ -76,11 +82,13 @@ fn upstream(kind: &str, url: String) -> Upstream {
 
 async fn handle(
     Shared(web): Shared<Web>,
+    ConnectInfo(from): ConnectInfo<SocketAddr>,
     method: Method,
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
     let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+    web.connections.lock().unwrap().insert(from);
     web.seen
         .lock()
         .unwrap()
@@ -303,6 +311,39 @@ async fn a_broken_stream_goes_on() {
 }
 
 /// Over HTTP a question says which call it is for, whoever else has one under way.
+#[tokio::test]
+async fn a_connection_serves_many_calls() {
+    const CALLS: usize = 20;
+    let heard = Arc::new(Semaphore::new(0));
+    let told = heard.clone();
+    let (seen, server) = web("http", json!([tool("t")]), move |web, _, _, body| {
+        modern(web, body).unwrap_or_else(|| {
+            let answer = event(
+                &json!({"jsonrpc": "2.0", "id": body["id"], "result": {"resultType": "complete", "content": []}}),
+            );
+            let heard = heard.clone();
+            // The stream ends only after the answer was heard.
+            let end = futures_util::stream::once(async move {
+                heard.acquire().await.unwrap().forget();
+                Ok::<_, Infallible>(String::new())
+            });
+            let first = futures_util::stream::iter([Ok(answer)]);
+            let body = Body::from_stream(first.chain(end));
+            ([("content-type", "text/event-stream")], body).into_response()
+        })
+    })
+    .await;
+    let hub = Hub::with(server).await;
+    let client = Client::modern("a");
+    for _ in 0..CALLS {
+        hub.call_as(&client, "w_t", json!({})).await.result.unwrap();
+        told.add_permits(1);
+    }
+    let connections = seen.connections.lock().unwrap().len();
+    assert!(connections < CALLS / 2, "{connections}");
+    hub.close().await;
+}
+
 #[tokio::test]
 async fn a_question_over_http_is_for_its_own_call() {
     let (_, server) = web("http", json!([tool("ask")]), |web, method, _, body| {
