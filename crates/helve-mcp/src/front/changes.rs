@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use helve_core::audit::Hash;
 use helve_kernel::{Change, Principal};
 use rmcp::model::{CustomNotification, ServerNotification};
-use serde_json::Value;
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
@@ -138,12 +138,12 @@ async fn next(events: &mut Option<broadcast::Receiver<Event>>) -> Event {
 pub(crate) struct Listening {
     session: Arc<Session>,
     who: Arc<Principal>,
-    listed: Vec<(String, Value)>,
+    listed: Hash,
 }
 
 impl Listening {
     pub(crate) fn new(session: Arc<Session>, who: Arc<Principal>) -> Self {
-        let listed = session.listed(&who);
+        let listed = session.list_print(&who);
         Self {
             session,
             who,
@@ -155,7 +155,7 @@ impl Listening {
     pub(crate) fn hears(&mut self, note: &Note) -> Option<ServerNotification> {
         match note {
             Note::Tools => {
-                let now = self.session.listed(&self.who);
+                let now = self.session.list_print(&self.who);
                 let changed = now != self.listed;
                 self.listed = now;
                 changed.then(|| ServerNotification::ToolListChangedNotification(Default::default()))

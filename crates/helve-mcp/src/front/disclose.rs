@@ -1,8 +1,10 @@
 //! How much of the tools is shown before anybody asks: all of them, or the three by which
 //! the others are found.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
+use helve_core::audit::Hash;
 use helve_core::catalog::catalog_of;
 use helve_kernel::Principal;
 use serde_json::{Value, json};
@@ -16,6 +18,8 @@ pub const SEARCH_TOOLS: &str = "search_tools";
 pub const GET_TOOL_INFO: &str = "get_tool_info";
 /// The tool that calls another.
 pub(crate) const CALL_TOOL: &str = "call_tool";
+/// Where it stands in a list: nobody defines it.
+const CALL_TOOL_PLACE: &str = "/call_tool";
 /// The tool that tells what came of a run.
 pub const RUN_RESULT: &str = "run_result";
 
@@ -65,7 +69,22 @@ impl Session {
     /// What `tools/list` says, in order, each with its place in it.
     pub(crate) fn listed(&self, who: &Principal) -> Vec<(String, Value)> {
         let snapshot = self.front.snapshot(self.view.as_deref(), who);
-        let lean = self.is_lean(&snapshot);
+        let items = self.chosen(&snapshot).into_iter();
+        let owned = |(place, item): (&str, Cow<'_, Value>)| (place.to_owned(), item.into_owned());
+        items.map(owned).collect()
+    }
+
+    /// What tells one list from another, without keeping it: there may be many sessions, and
+    /// a list is large.
+    pub(crate) fn list_print(&self, who: &Principal) -> Hash {
+        let snapshot = self.front.snapshot(self.view.as_deref(), who);
+        // Keys are texts everywhere in it, so it can always be written.
+        let written = serde_json::to_vec(&self.chosen(&snapshot)).unwrap_or_default();
+        Hash::of(&written)
+    }
+
+    fn chosen<'s>(&self, snapshot: &'s Snapshot) -> Vec<(&'s str, Cow<'s, Value>)> {
+        let lean = self.is_lean(snapshot);
         let promoted = super::lock(&self.promoted);
         let asks = snapshot.items.iter().any(may_ask);
         let wanted = |item: &&Item| {
@@ -77,33 +96,34 @@ impl Session {
             }
         };
         let items = snapshot.items.iter().filter(wanted);
-        let items = items.map(|item| (item.place.clone(), self.described(item)));
-        let mut list: Vec<(String, Value)> = items.collect();
+        let items = items.map(|item| (item.place.as_str(), self.described(item)));
+        let mut list: Vec<(&str, Cow<'_, Value>)> = items.collect();
         if lean {
-            list.push((format!("/{CALL_TOOL}"), brief(CALL_TOOL)));
+            list.push((CALL_TOOL_PLACE, Cow::Owned(brief(CALL_TOOL))));
         }
-        list.sort_by(|a, b| a.0.cmp(&b.0));
+        list.sort_by(|a, b| a.0.cmp(b.0));
         list
     }
 
     /// A definition, with word of a server that cannot be reached.
-    fn described(&self, item: &Item) -> Value {
+    fn described<'s>(&self, item: &'s Item) -> Cow<'s, Value> {
         if [SEARCH_TOOLS, GET_TOOL_INFO].contains(&item.shown.as_str()) {
-            return brief(&item.shown);
+            return Cow::Owned(brief(&item.shown));
         }
-        let mut definition = item.definition.clone();
         let foreign = super::views::foreign(&item.entry.def);
         let why = foreign.and_then(|f| self.front.elsewhere()?.unavailable(f.server));
-        if let Some(why) = why {
-            let meta = json!({"available": false, "why": why});
-            match &mut definition["_meta"] {
-                Value::Object(known) => {
-                    known.insert("helve/unavailable".to_owned(), meta);
-                }
-                other => *other = json!({"helve/unavailable": meta}),
+        let Some(why) = why else {
+            return Cow::Borrowed(&item.definition);
+        };
+        let mut definition = item.definition.clone();
+        let meta = json!({"available": false, "why": why});
+        match &mut definition["_meta"] {
+            Value::Object(known) => {
+                known.insert("helve/unavailable".to_owned(), meta);
             }
+            other => *other = json!({"helve/unavailable": meta}),
         }
-        definition
+        Cow::Owned(definition)
     }
 
     /// What a client is told at the beginning.
