@@ -18,6 +18,8 @@
 
 #[path = "chatlog/made.rs"]
 mod made;
+#[expect(dead_code, reason = "no peer in Python here")]
+mod peer;
 
 use std::io::Write as _;
 use std::ops::ControlFlow;
@@ -38,9 +40,7 @@ fn main() {
     let given = args.iter().filter_map(|arg| arg.parse().ok()).next();
     let messages: u64 = given.unwrap_or(1_000_000);
     // On a disk: /tmp may be memory.
-    let target = std::env::var_os("CARGO_TARGET_DIR");
-    let target = target.map_or_else(|| Path::new("target").to_owned(), Into::into);
-    let folder = tempfile::tempdir_in(target).unwrap();
+    let folder = tempfile::tempdir_in(peer::target()).unwrap();
     let archive = ours(messages, folder.path());
     drop(archive);
     // In a process of its own, so that its memory is not that of the import.

@@ -213,8 +213,8 @@ impl Best {
         least.map(|Reverse(key)| *key)
     }
 
-    fn all(self) -> Vec<(u64, u32)> {
-        self.best.into_iter().map(|Reverse(key)| key).collect()
+    fn take(&mut self) -> Vec<(u64, u32)> {
+        self.best.drain().map(|Reverse(key)| key).collect()
     }
 }
 
@@ -259,13 +259,19 @@ pub(super) fn page(
     let later = |key: &(u64, u32)| after.is_none_or(|after| *key < after);
     let keys = total.iter().map(|line| page.key(view, line)).filter(later);
     let mut best = Best::new(page.limit);
-    match page.scores.filter(|_| page.order == Order::Relevance) {
-        _ if total.len() <= page.limit as u64 => best.best.extend(keys.map(Reverse)),
-        Some(scores) if total.len() > MANY => shortest(view, total, scores, &mut best, &later),
-        _ => keys.for_each(|key| best.add(key)),
-    }
+    let mut keys = match page.scores.filter(|_| page.order == Order::Relevance) {
+        // Lines mostly follow each other in time, and what is in order is soon sorted.
+        _ if total.len() <= page.limit as u64 => keys.collect(),
+        Some(scores) if total.len() > MANY => {
+            shortest(view, total, scores, &mut best, &later);
+            best.take()
+        }
+        _ => {
+            keys.for_each(|key| best.add(key));
+            best.take()
+        }
+    };
     let more = best.more;
-    let mut keys = best.all();
     keys.sort_unstable_by(|a, b| b.cmp(a));
     let line = |line: u32| match page.order {
         Order::Oldest => u64::from(!line),
