@@ -146,6 +146,8 @@ struct Inner {
     committing: Arc<tokio::sync::Mutex<()>>,
     /// Registrations go one by one, so that no two make the same version.
     registering: tokio::sync::Mutex<()>,
+    /// Which tools from code somebody has switched on or off.
+    switched: Mutex<HashMap<String, bool>>,
     tasks: TaskTracker,
     /// Nothing new begins.
     closing: CancellationToken,
@@ -343,6 +345,7 @@ impl Builder {
                 askers: Mutex::default(),
                 committing: Arc::default(),
                 registering: tokio::sync::Mutex::default(),
+                switched: Mutex::default(),
                 tasks: TaskTracker::new(),
                 closing: CancellationToken::new(),
                 stopping: CancellationToken::new(),
@@ -408,6 +411,10 @@ impl Kernel {
                 },
             )?;
             entry.open = tool.open;
+            let switched = lock(&self.inner.switched)
+                .get(entry.def.name.as_str())
+                .copied();
+            entry.enabled = switched.unwrap_or(entry.enabled);
             entries.push(Arc::new(entry));
         }
         let mut registry = write(&self.inner.registry);
@@ -587,6 +594,9 @@ impl Kernel {
 
 /// The source of tools written in Rust.
 const CODE: &str = "code";
+
+/// Where it is kept how somebody left a tool from code: on or off.
+const SWITCHED: &str = "tools_switched";
 
 // A panic while one of these locks is held cannot leave half a change behind: each
 // holds a map that is changed by single operations.

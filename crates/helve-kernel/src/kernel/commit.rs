@@ -20,12 +20,17 @@ use super::rows::unsure;
 use super::{Kernel, lock};
 use crate::changes::{Changes, ChangesState, RowChange, Settled, Touched, Turn};
 use crate::keeper::{Keeper, refusal};
+use crate::registry::{Behind, Held};
 use crate::rows::{Standing, Unapplied};
 use crate::run::RunState;
 use crate::store::{Move, StoreError};
 use crate::{
-    Answer, Approval, ApprovalState, Change, Files, Reply, Run, RunId, Summary, ToolError, Wait,
+    Answer, Approval, ApprovalState, Change, ErrorKind, Files, Reply, Run, RunId, Summary,
+    ToolError, Wait,
 };
+
+/// How often a function is done again because others were first.
+const REDONE: u32 = 100;
 
 /// What a run would change.
 #[derive(Debug, Clone)]
@@ -134,6 +139,13 @@ impl Execution {
         if ready.decision.effect == policy::Effect::Ask && (unseen || !self.is_approved()) {
             return self.stage(ready, reply, effect, secrets).await;
         }
+        let (reply, effect) = match self.turn_with(ready, reply, effect).await {
+            Ok(turn) => turn,
+            Err(error) => return (Err(error), Fate::Dropped),
+        };
+        if effect.is_empty() {
+            return (Ok(reply), Fate::Nothing);
+        }
         match self.commit_now(ready, &effect).await {
             Ok(()) => (Ok(reply), Fate::Committed(effect)),
             Err(Unapplied::Refused(error)) => (Err(error), Fate::Dropped),
@@ -141,13 +153,50 @@ impl Execution {
         }
     }
 
+    /// Takes the turn to commit, with rows that are as the run found them. Of several who change
+    /// the same at once, one is first; a function that only notes rows is done again on what
+    /// that one left, as if it had been called after it. Each who is not first finds that
+    /// somebody was, so all come to their turn.
+    async fn turn_with(
+        &self,
+        ready: &Ready,
+        mut reply: Reply,
+        mut effect: Effect,
+    ) -> Result<(Reply, Effect), ToolError> {
+        let kernel = &self.kernel;
+        for again in 0.. {
+            let turn = kernel.inner.committing.clone().lock_owned().await;
+            let conflict = match kernel.rows_are_as_before(&effect.rows).await {
+                Ok(()) => {
+                    // Records change with the end of the run, and nobody may come in between.
+                    *lock(&self.turn) = Some(turn);
+                    break;
+                }
+                Err(conflict) => conflict,
+            };
+            drop(turn);
+            let own = effect.staged.changeset.is_empty()
+                && !effect.rows.iter().any(RowChange::is_foreign);
+            // What filters made of its reply cannot be made again.
+            let plain = own && kernel.inner.filters.is_empty();
+            match &ready.entry.behind {
+                Behind::Handler(handler, Held::Yes)
+                    if conflict.kind == ErrorKind::Conflict && plain && again < REDONE =>
+                {
+                    self.unless_stopped()?;
+                    let (now, changed) = self.handled(ready, handler).await?;
+                    reply = now;
+                    effect = changed.unwrap_or_else(|| Effect::new(None, Vec::new()));
+                    effect.is_one_commit()?;
+                }
+                _ => return Err(conflict),
+            }
+        }
+        Ok((reply, effect))
+    }
+
     async fn commit_now(&self, ready: &Ready, effect: &Effect) -> Result<(), Unapplied> {
         let kernel = &self.kernel;
-        let turn = kernel.inner.committing.clone().lock_owned().await;
-        // Records change with the end of the run, and nobody may come in between.
-        *lock(&self.turn) = Some(turn);
-        let as_before = kernel.rows_are_as_before(&effect.rows).await;
-        as_before.map_err(Unapplied::Refused)?;
         let intended = self.intend(ready, effect).await;
         intended.map_err(Unapplied::Refused)?;
         let allowed = kernel.writable(&ready.entry.def);

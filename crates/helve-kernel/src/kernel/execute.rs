@@ -26,8 +26,8 @@ use crate::registry::Behind;
 use crate::run::RunState;
 use crate::store::{Move, Opened, Opening};
 use crate::{
-    Answer, ApprovalId, Change, ErrorKind, Filter, Meta, Next, Passing, Permit, Records, Reply,
-    RunId, ToolError, panic_text,
+    Answer, ApprovalId, Change, ErrorKind, Filter, Handler, Meta, Next, Passing, Permit, Records,
+    Reply, RunId, ToolError, panic_text,
 };
 
 /// What the start of a run is on the record.
@@ -255,23 +255,34 @@ impl Execution {
         }
 
         if let Behind::Handler(handler, _) = &ready.entry.behind {
-            let files = self.kernel.files_for(ready);
-            let may_change = ready.entry.def.risk != Some(Risk::Read);
-            let records = Records::new(self.kernel.inner.store.clone(), may_change);
-            let services = self.kernel.inner.services.clone();
-            let ctx = ready.ctx.with(files.clone(), records.clone(), services);
-            let doer = Doer::Handler(handler, &ctx);
-            let reply = self.beside_start(self.attempts(ready, &doer)).await?;
-            self.kernel.fits(ready, &reply)?;
-            let (staged, rows) = (files.finish().await?, records.finish().await?);
-            if staged.is_some() || !rows.is_empty() {
-                self.start_is_durable().await?;
-                *lock(&self.captured) = Some(Effect::new(staged, rows));
-            }
+            let (reply, effect) = self.handled(ready, handler).await?;
+            *lock(&self.captured) = effect;
             return Ok(reply);
         }
         // Apart: what a program needs would make the future of every call larger.
         Box::pin(self.run_program(ready)).await
+    }
+
+    /// A tool that is a function, and what it would change.
+    pub(super) async fn handled(
+        &self,
+        ready: &Ready,
+        handler: &Handler,
+    ) -> Result<(Reply, Option<Effect>), ToolError> {
+        let files = self.kernel.files_for(ready);
+        let may_change = ready.entry.def.risk != Some(Risk::Read);
+        let records = Records::new(self.kernel.inner.store.clone(), may_change);
+        let services = self.kernel.inner.services.clone();
+        let ctx = ready.ctx.with(files.clone(), records.clone(), services);
+        let doer = Doer::Handler(handler, &ctx);
+        let reply = self.beside_start(self.attempts(ready, &doer)).await?;
+        self.kernel.fits(ready, &reply)?;
+        let (staged, rows) = (files.finish().await?, records.finish().await?);
+        if staged.is_none() && rows.is_empty() {
+            return Ok((reply, None));
+        }
+        self.start_is_durable().await?;
+        Ok((reply, Some(Effect::new(staged, rows))))
     }
 
     /// A tool that an executor runs, with its output kept.

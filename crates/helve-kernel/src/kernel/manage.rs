@@ -13,7 +13,8 @@ use helve_core::lint::{self, Severity};
 use serde_json::Value;
 
 use super::approve::broken;
-use super::{CODE, Kernel, read, recover, write};
+use super::{CODE, Kernel, SWITCHED, lock, read, recover, write};
+use crate::changes::RowChange;
 use crate::registry::version_hash;
 use crate::store::{Registered, Version};
 use crate::{Change, Entry, ErrorKind, Permission, Principal, PrincipalKind, ToolDef, ToolError};
@@ -211,14 +212,28 @@ impl Kernel {
         }
         match entry.source == CODE {
             false => self.store_enabled(who, &name, enabled).await?,
-            // The store does not know it; that it was done is on record nevertheless.
-            true => {
-                let record = self.entry_of(&who.owner, enabling(enabled), &name);
-                let kept = self.inner.store.record(record).await;
-                kept.map_err(|e| broken(&e))?;
-            }
+            true => self.switch(who, &name, enabled).await?,
         }
         self.swap(&name, |e| e.enabled = enabled)
+    }
+
+    /// The store does not know tools from code; how somebody left them is kept as a row.
+    async fn switch(&self, who: &Principal, name: &str, enabled: bool) -> Result<(), ToolError> {
+        let before = self.inner.store.row(SWITCHED, name).await;
+        let row = RowChange {
+            collection: SWITCHED.to_owned(),
+            key: name.to_owned(),
+            before: before.map_err(|e| broken(&e))?,
+            after: Some(enabled.into()),
+        };
+        let record = self.entry_of(&who.owner, enabling(enabled), name);
+        let put = self.put_rows(vec![row], record).await;
+        if !put.map_err(|e| broken(&e))? {
+            let problem = format!("`{name}` was switched by somebody else");
+            return Err(ToolError::conflict(problem).with_hint("look at it, then try again"));
+        }
+        lock(&self.inner.switched).insert(name.to_owned(), enabled);
+        Ok(())
     }
 
     async fn store_enabled(

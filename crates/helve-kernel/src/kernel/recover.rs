@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::approve::broken;
-use super::{Kernel, OpenError, write};
+use super::{Kernel, OpenError, SWITCHED, lock, write};
 use crate::registry::{Behind, version_hash};
 use crate::run::{Run, RunState};
 use crate::store::{Move, Registered, RunFilter, StoreError};
@@ -19,6 +19,10 @@ impl Kernel {
             let put = write(&self.inner.registry).put(std::sync::Arc::new(entry));
             put.map_err(|e| OpenError::Tool(e.to_string()))?;
         }
+        let switched = self.inner.store.rows(SWITCHED, None, usize::MAX).await?;
+        let switched = switched.into_iter();
+        let on = switched.filter_map(|(tool, on)| Some((tool, on.as_bool()?)));
+        lock(&self.inner.switched).extend(on);
         let tokens = self.inner.store.tokens().await?;
         let mut known = write(&self.inner.tokens);
         tokens.into_iter().for_each(|t| known.put(t));

@@ -8,11 +8,13 @@ use std::time::Duration;
 use super::harness::*;
 use crate::kernel::Kernel;
 use crate::{
-    Answer, Call, ChangesState, Diff, DiffForm, Keeper, Keeping, NewToken, Permission, Principal,
-    PrincipalKind, Reply, RunState, Store as _, Tool, ToolError, UndoCall, Verdict, Wait,
+    Answer, Call, ChangesState, Diff, DiffForm, ErrorKind, Keeper, Keeping, NewToken, Permission,
+    Principal, PrincipalKind, Reply, RunState, Store as _, Tool, ToolError, UndoCall, Verdict,
+    Wait,
 };
 use helve_core::def::Risk;
 use serde_json::{Value, json};
+use tokio::sync::Barrier;
 
 /// A hub that keeps changes, with a folder `data` and a file in it.
 async fn place(policy: Value) -> Hub {
@@ -599,6 +601,69 @@ async fn records_are_held_back_and_undone_like_files() {
     hub.add(look);
     refusal(&hub.call("a_look", json!({})).await, "changes no records");
     assert_eq!(row("a").await, Some(json!(3)));
+}
+
+/// Counts in a row; all callers have read it before the first of them counts.
+fn counter(name: &str, callers: usize, file: bool) -> Tool {
+    let (all, first) = (Arc::new(Barrier::new(callers)), Arc::new(Count::default()));
+    let more = json!({"risk": "write", "allowed_paths": ["data"]});
+    let tool = Tool::new(def(name, more), move |ctx, _: Value| {
+        let (all, first) = (all.clone(), first.clone());
+        async move {
+            let seen = ctx.records().get("counts", "n").await?;
+            first.add();
+            if usize::try_from(first.get()).unwrap() <= callers {
+                all.wait().await;
+            }
+            let n = seen.and_then(|n| n.as_i64()).unwrap_or(0) + 1;
+            ctx.records().put("counts", "n", json!(n))?;
+            if file {
+                ctx.files().write("data/n", n.to_string()).await?;
+            }
+            Ok(json!(n))
+        }
+    });
+    tool.held()
+}
+
+#[tokio::test]
+async fn who_was_not_first_is_done_again() {
+    const CALLERS: usize = 20;
+    let hub = place(allow()).await;
+    hub.add(counter("a_count", CALLERS, false));
+    let calls = (0..CALLERS).map(|_| hub.call("a_count", json!({})));
+    let answers = futures_util::future::join_all(calls).await;
+    let counts = answers.iter().map(|a| a.result.clone().unwrap());
+    let mut counts: Vec<i64> = counts.map(|n| n.as_i64().unwrap()).collect();
+    counts.sort_unstable();
+    assert_eq!(counts, (1..=20).collect::<Vec<i64>>());
+    let row = hub.store.row("counts", "n").await.unwrap();
+    assert_eq!(row, Some(json!(20)));
+    // Each is on the record once, and the last is taken back by itself.
+    let ended = hub.events().await;
+    let ended = ended.iter().filter(|event| *event == "run.ended").count();
+    assert_eq!(ended, CALLERS);
+    let last = answers.iter().find(|a| a.result == Ok(json!(20))).unwrap();
+    assert!(hub.undo_run(last).await.is_ok());
+    let row = hub.store.row("counts", "n").await.unwrap();
+    assert_eq!(row, Some(json!(19)));
+}
+
+#[tokio::test]
+async fn who_wrote_files_as_well_is_told() {
+    let hub = place(allow()).await;
+    hub.add(counter("a_count", 2, true));
+    let (one, two) = tokio::join!(
+        hub.call("a_count", json!({})),
+        hub.call("a_count", json!({}))
+    );
+    let (late, first) = match one.is_ok() {
+        true => (two, one),
+        false => (one, two),
+    };
+    assert_eq!(first.result, Ok(json!(1)));
+    assert_eq!(late.result.unwrap_err().kind, ErrorKind::Conflict);
+    assert_eq!(hub.read("n").as_deref(), Some("1"));
 }
 
 #[tokio::test]

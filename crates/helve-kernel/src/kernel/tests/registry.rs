@@ -116,6 +116,34 @@ async fn a_tool_is_switched_off_and_on() {
 }
 
 #[tokio::test]
+async fn a_tool_from_code_stays_as_somebody_left_it() {
+    let hub = Hub::new().await;
+    let off = json!({"enabled": false});
+    hub.add(echo("b_on", json!({})));
+    hub.add(echo("b_off", off.clone()));
+    hub.kernel.set_enabled(&ann(), "b_on", false).await.unwrap();
+    hub.kernel.set_enabled(&ann(), "b_off", true).await.unwrap();
+    let kernel = hub.restarted(|b| b).await;
+    kernel
+        .add_tools([
+            echo("b_on", json!({})),
+            echo("b_off", off),
+            echo("b_new", json!({})),
+        ])
+        .unwrap();
+    let enabled = |tool: &str| kernel.resolve(tool).unwrap().enabled;
+    assert_eq!(
+        (enabled("b_on"), enabled("b_off"), enabled("b_new")),
+        (false, true, true)
+    );
+    // And can be left otherwise.
+    kernel.set_enabled(&ann(), "b_on", true).await.unwrap();
+    let kernel = hub.restarted(|b| b).await;
+    kernel.add_tool(echo("b_on", json!({}))).unwrap();
+    assert!(kernel.resolve("b_on").unwrap().enabled);
+}
+
+#[tokio::test]
 async fn a_version_comes_back() {
     let hub = Hub::new().await;
     hub.register(versioned(None, "echo")).await.unwrap();
