@@ -62,7 +62,7 @@ const EVENTS: usize = 1024;
 
 /// The servers behind the gateway. A clone is the same.
 #[derive(Clone)]
-pub struct Upstreams(pub(crate) Arc<Inner>);
+pub struct Upstreams(Arc<Inner>);
 
 pub(crate) struct Inner {
     servers: RwLock<BTreeMap<String, Arc<Server>>>,
@@ -72,7 +72,7 @@ pub(crate) struct Inner {
     /// Tools are compared by one at a time.
     comparing: tokio::sync::Mutex<()>,
     looked: Mutex<BTreeMap<String, Refreshed>>,
-    pub(crate) events: broadcast::Sender<Event>,
+    events: broadcast::Sender<Event>,
     closing: CancellationToken,
     tasks: TaskTracker,
     /// How many servers are being seen for the first time.
@@ -500,6 +500,12 @@ impl Upstreams {
     /// What servers tell from now on that belongs to no call.
     pub fn events(&self) -> broadcast::Receiver<Event> {
         self.0.events.subscribe()
+    }
+
+    /// As if a server had said it.
+    #[cfg(test)]
+    pub(crate) fn say(&self, event: Event) {
+        let _ = self.0.events.send(event);
     }
 
     /// Looks at a server anew: starts it if it is not there, and compares its tools.

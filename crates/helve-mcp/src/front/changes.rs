@@ -250,7 +250,7 @@ mod tests {
         };
         let start = Instant::now();
         for _ in 0..100 {
-            servers.0.events.send(said.clone()).unwrap();
+            servers.say(said.clone());
             while !matches!(notes.recv().await.unwrap(), Note::Said(_)) {}
         }
         assert!(

@@ -490,9 +490,6 @@ impl Exchange {
 
 impl Drop for Exchange {
     fn drop(&mut self) {
-        // What is over ends by itself: the link may still read the end of a stream.
-        if !self.over {
-            self.forget();
-        }
+        self.forget();
     }
 }
