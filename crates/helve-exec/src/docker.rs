@@ -4,7 +4,7 @@
 //! [executor]
 //! type = "docker"
 //! image = "python@sha256:…"
-//! command = ["python3", "/work/notes/count.py", "{word}"]
+//! command = ["python3", "notes/count.py", "{word}"]
 //! memory = "256MB"
 //! ```
 //!
