@@ -3,6 +3,8 @@
 #[cfg(feature = "code")]
 mod analyze;
 pub mod paint;
+#[cfg(feature = "code")]
+mod parse;
 mod search;
 #[cfg(feature = "code")]
 mod symbols;

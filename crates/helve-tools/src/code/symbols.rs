@@ -4,11 +4,14 @@
 //! something in. Most nodes have their name in a field of that name; what differs is in
 //! [`name_of`].
 
+use std::time::Duration;
+
 use schemars::JsonSchema;
 use serde::Serialize;
-use tree_sitter::{Node, Parser, Tree};
+use tree_sitter::{Node, Tree};
 
 use super::paint::palette::{self, Palette};
+use super::parse::{self, Language, parse};
 
 /// Something that is defined.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -37,7 +40,7 @@ pub(super) struct Outline {
 
 /// A grammar, and what its nodes mean.
 pub(super) struct Grammar {
-    language: fn() -> tree_sitter::Language,
+    language: &'static Language,
     /// Node and kind of what is defined.
     defines: &'static [(&'static str, &'static str)],
     imports: &'static [&'static str],
@@ -48,8 +51,11 @@ pub(super) struct Grammar {
 /// How many are told of one file.
 const MOST: usize = 2_000;
 
+/// How long one file may take. The largest that is read takes a good part of a second.
+const LONGEST: Duration = Duration::from_secs(5);
+
 pub(super) const RUST: Grammar = Grammar {
-    language: || tree_sitter_rust::LANGUAGE.into(),
+    language: &parse::RUST,
     defines: &[
         ("function_item", "function"),
         ("function_signature_item", "function"),
@@ -69,7 +75,7 @@ pub(super) const RUST: Grammar = Grammar {
 };
 
 pub(super) const PYTHON: Grammar = Grammar {
-    language: || tree_sitter_python::LANGUAGE.into(),
+    language: &parse::PYTHON,
     defines: &[
         ("function_definition", "function"),
         ("class_definition", "class"),
@@ -84,7 +90,7 @@ pub(super) const PYTHON: Grammar = Grammar {
 
 /// JavaScript is read as TypeScript, which is more.
 pub(super) const TYPESCRIPT: Grammar = Grammar {
-    language: || tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into(),
+    language: &parse::TYPESCRIPT,
     defines: SCRIPT,
     imports: &["import_statement"],
     palette: |_| &palette::TYPESCRIPT,
@@ -92,7 +98,7 @@ pub(super) const TYPESCRIPT: Grammar = Grammar {
 
 /// With elements of HTML in it.
 pub(super) const TSX: Grammar = Grammar {
-    language: || tree_sitter_typescript::LANGUAGE_TSX.into(),
+    language: &parse::TSX,
     defines: SCRIPT,
     imports: &["import_statement"],
     palette: |_| &palette::TSX,
@@ -112,7 +118,7 @@ const SCRIPT: &[(&str, &str)] = &[
 ];
 
 pub(super) const GO: Grammar = Grammar {
-    language: || tree_sitter_go::LANGUAGE.into(),
+    language: &parse::GO,
     defines: &[
         ("function_declaration", "function"),
         ("method_declaration", "method"),
@@ -123,7 +129,7 @@ pub(super) const GO: Grammar = Grammar {
 };
 
 pub(super) const JAVA: Grammar = Grammar {
-    language: || tree_sitter_java::LANGUAGE.into(),
+    language: &parse::JAVA,
     defines: &[
         ("class_declaration", "class"),
         ("interface_declaration", "interface"),
@@ -139,7 +145,7 @@ pub(super) const JAVA: Grammar = Grammar {
 
 /// C is read as C++, which is nearly more.
 pub(super) const CPP: Grammar = Grammar {
-    language: || tree_sitter_cpp::LANGUAGE.into(),
+    language: &parse::CPP,
     defines: &[
         ("function_definition", "function"),
         ("class_specifier", "class"),
@@ -156,7 +162,7 @@ pub(super) const CPP: Grammar = Grammar {
 };
 
 pub(super) const C_SHARP: Grammar = Grammar {
-    language: || tree_sitter_c_sharp::LANGUAGE.into(),
+    language: &parse::C_SHARP,
     defines: &[
         ("class_declaration", "class"),
         ("interface_declaration", "interface"),
@@ -174,7 +180,7 @@ pub(super) const C_SHARP: Grammar = Grammar {
 };
 
 pub(super) const RUBY: Grammar = Grammar {
-    language: || tree_sitter_ruby::LANGUAGE.into(),
+    language: &parse::RUBY,
     defines: &[
         ("class", "class"),
         ("module", "module"),
@@ -186,7 +192,7 @@ pub(super) const RUBY: Grammar = Grammar {
 };
 
 pub(super) const PHP: Grammar = Grammar {
-    language: || tree_sitter_php::LANGUAGE_PHP.into(),
+    language: &parse::PHP,
     defines: &[
         ("function_definition", "function"),
         ("class_declaration", "class"),
@@ -203,7 +209,7 @@ pub(super) const PHP: Grammar = Grammar {
 };
 
 pub(super) const BASH: Grammar = Grammar {
-    language: || tree_sitter_bash::LANGUAGE.into(),
+    language: &parse::BASH,
     defines: &[("function_definition", "function")],
     imports: &[],
     palette: |_| &palette::BASH,
@@ -211,10 +217,8 @@ pub(super) const BASH: Grammar = Grammar {
 
 /// What a file of that language defines and brings in.
 pub(super) fn outline(text: &str, grammar: &Grammar) -> Option<Outline> {
-    let mut parser = Parser::new();
-    parser.set_language(&(grammar.language)()).ok()?;
-    let tree = parser.parse(text, None)?;
-    Some(gather(&tree, text, grammar))
+    let read = parse(grammar.language, text, LONGEST)?;
+    Some(gather(&read.tree, text, grammar))
 }
 
 /// Every node in order, without going deeper on the stack than the tree is wide.

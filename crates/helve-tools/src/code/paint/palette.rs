@@ -2,13 +2,14 @@
 
 use std::sync::OnceLock;
 
-use tree_sitter::{Language, Query, QueryError};
+use tree_sitter::{Query, QueryError};
 
 use super::Paint;
+use crate::code::parse::{self, Language};
 
 /// The colours of a language, a row for each.
 pub(in crate::code) struct Palette {
-    language: fn() -> Language,
+    pub(super) language: &'static Language,
     /// The grammar's own query first, then ours: the last one counts.
     queries: &'static [&'static str],
     ready: OnceLock<Option<Ready>>,
@@ -16,7 +17,6 @@ pub(in crate::code) struct Palette {
 
 /// Queries that can be asked.
 pub(super) struct Ready {
-    pub(super) language: Language,
     pub(super) query: Query,
     /// What each name in them stands for; `None` for what has no say.
     pub(super) colours: Vec<Option<Colour>>,
@@ -26,12 +26,12 @@ pub(super) struct Ready {
 pub(super) type Colour = Option<Paint>;
 
 pub(in crate::code) static RUST: Palette = Palette::new(
-    || tree_sitter_rust::LANGUAGE.into(),
+    &parse::RUST,
     &[tree_sitter_rust::HIGHLIGHTS_QUERY, include_str!("rust.scm")],
 );
 
 pub(in crate::code) static PYTHON: Palette = Palette::new(
-    || tree_sitter_python::LANGUAGE.into(),
+    &parse::PYTHON,
     &[
         tree_sitter_python::HIGHLIGHTS_QUERY,
         include_str!("python.scm"),
@@ -40,7 +40,7 @@ pub(in crate::code) static PYTHON: Palette = Palette::new(
 
 /// The query of TypeScript counts on one of JavaScript, which is ours.
 pub(in crate::code) static TYPESCRIPT: Palette = Palette::new(
-    || tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into(),
+    &parse::TYPESCRIPT,
     &[
         tree_sitter_typescript::HIGHLIGHTS_QUERY,
         include_str!("script.scm"),
@@ -48,7 +48,7 @@ pub(in crate::code) static TYPESCRIPT: Palette = Palette::new(
 );
 
 pub(in crate::code) static TSX: Palette = Palette::new(
-    || tree_sitter_typescript::LANGUAGE_TSX.into(),
+    &parse::TSX,
     &[
         tree_sitter_typescript::HIGHLIGHTS_QUERY,
         include_str!("script.scm"),
@@ -57,52 +57,50 @@ pub(in crate::code) static TSX: Palette = Palette::new(
 );
 
 pub(in crate::code) static GO: Palette = Palette::new(
-    || tree_sitter_go::LANGUAGE.into(),
+    &parse::GO,
     &[tree_sitter_go::HIGHLIGHTS_QUERY, include_str!("go.scm")],
 );
 
 pub(in crate::code) static JAVA: Palette = Palette::new(
-    || tree_sitter_java::LANGUAGE.into(),
+    &parse::JAVA,
     &[tree_sitter_java::HIGHLIGHTS_QUERY, include_str!("java.scm")],
 );
 
 /// The query of C++ counts on one of C, which is ours.
 pub(in crate::code) static CPP: Palette = Palette::new(
-    || tree_sitter_cpp::LANGUAGE.into(),
+    &parse::CPP,
     &[include_str!("c.scm"), tree_sitter_cpp::HIGHLIGHT_QUERY],
 );
 
 pub(in crate::code) static C_SHARP: Palette = Palette::new(
-    || tree_sitter_c_sharp::LANGUAGE.into(),
+    &parse::C_SHARP,
     &[
         tree_sitter_c_sharp::HIGHLIGHTS_QUERY,
         include_str!("c_sharp.scm"),
     ],
 );
 
-pub(in crate::code) static RUBY: Palette = Palette::new(
-    || tree_sitter_ruby::LANGUAGE.into(),
-    &[tree_sitter_ruby::HIGHLIGHTS_QUERY],
-);
+pub(in crate::code) static RUBY: Palette =
+    Palette::new(&parse::RUBY, &[tree_sitter_ruby::HIGHLIGHTS_QUERY]);
 
 pub(in crate::code) static PHP: Palette = Palette::new(
-    || tree_sitter_php::LANGUAGE_PHP.into(),
+    &parse::PHP,
     &[tree_sitter_php::HIGHLIGHTS_QUERY, include_str!("php.scm")],
 );
 
 /// Lines out of the middle of a file, where nothing says any more that it is PHP.
 pub(in crate::code) static PHP_INSIDE: Palette = Palette::new(
-    || tree_sitter_php::LANGUAGE_PHP_ONLY.into(),
+    &parse::PHP_INSIDE,
     &[tree_sitter_php::HIGHLIGHTS_QUERY, include_str!("php.scm")],
 );
 
 pub(in crate::code) static BASH: Palette = Palette::new(
-    || tree_sitter_bash::LANGUAGE.into(),
+    &parse::BASH,
     &[tree_sitter_bash::HIGHLIGHT_QUERY, include_str!("bash.scm")],
 );
 
 impl Palette {
-    const fn new(language: fn() -> Language, queries: &'static [&'static str]) -> Self {
+    const fn new(language: &'static Language, queries: &'static [&'static str]) -> Self {
         Self {
             language,
             queries,
@@ -117,7 +115,7 @@ impl Palette {
     }
 
     pub(super) fn compile(&self) -> Result<Ready, QueryError> {
-        let language = (self.language)();
+        let language = (self.language.grammar)();
         let mut query = Query::new(&language, &self.queries.join("\n"))?;
         for pattern in 0..query.pattern_count() {
             // What depends on which names are local is known to nobody here.
@@ -128,7 +126,6 @@ impl Palette {
         let colours = query.capture_names().iter().map(|name| colour(name));
         Ok(Ready {
             colours: colours.collect(),
-            language,
             query,
         })
     }

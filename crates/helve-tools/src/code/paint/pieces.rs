@@ -1,17 +1,16 @@
 //! The pieces of a text: a query asked about its tree, and the answers laid flat.
 
 use std::cmp::Reverse;
-use std::ops::{ControlFlow, Range};
+use std::ops::Range;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use tree_sitter::{
-    ParseOptions, Parser, QueryCursor, QueryCursorOptions, StreamingIterator as _, Tree,
-};
+use tree_sitter::{QueryCursor, QueryCursorOptions, StreamingIterator as _, Tree};
 
 use super::Paint;
 use super::palette::{Colour, Ready};
 use crate::code::analyze;
+use crate::code::parse::{Read, parse, until};
 
 /// Longer texts are left plain.
 const LARGEST: usize = 256 * 1024;
@@ -30,32 +29,16 @@ pub(super) fn pieces(path: &str, text: &str) -> Vec<(Range<usize>, Paint)> {
     if text.len() > LARGEST {
         return Vec::new();
     }
-    let ready = analyze::grammar(Path::new(path)).and_then(|g| (g.palette)(text).ready());
-    let Some(ready) = ready else {
+    let palette = analyze::grammar(Path::new(path)).map(|g| (g.palette)(text));
+    let Some((palette, ready)) = palette.and_then(|p| Some((p, p.ready()?))) else {
         return Vec::new();
     };
     let end = Instant::now() + LONGEST;
-    let tree = parse(ready, text, end).filter(is_narrow);
-    let Some(tree) = tree else {
+    let read = parse(palette.language, text, LONGEST).filter(|r| is_narrow(&r.tree));
+    let Some(read) = read else {
         return Vec::new();
     };
-    flat(said(ready, &tree, text, end), text)
-}
-
-fn until(end: Instant) -> ControlFlow<()> {
-    match Instant::now() < end {
-        true => ControlFlow::Continue(()),
-        false => ControlFlow::Break(()),
-    }
-}
-
-fn parse(ready: &Ready, text: &str, end: Instant) -> Option<Tree> {
-    let mut parser = Parser::new();
-    parser.set_language(&ready.language).ok()?;
-    let mut progress = |_: &_| until(end);
-    let options = ParseOptions::new().progress_callback(&mut progress);
-    let mut read = |at: usize, _| text.as_bytes().get(at..).unwrap_or_default();
-    parser.parse_with_options(&mut read, None, Some(options))
+    flat(said(ready, &read, text, end), text)
 }
 
 fn is_narrow(tree: &Tree) -> bool {
@@ -88,14 +71,23 @@ struct Said {
 }
 
 /// What the query says, the outer before the inner.
-fn said(ready: &Ready, tree: &Tree, text: &str, end: Instant) -> Vec<Said> {
+fn said(ready: &Ready, read: &Read, text: &str, end: Instant) -> Vec<Said> {
     let mut cursor = QueryCursor::new();
     cursor.set_match_limit(OPEN);
     let mut progress = |_: &_| until(end);
     let options = QueryCursorOptions::new().progress_callback(&mut progress);
-    let mut matches =
-        cursor.matches_with_options(&ready.query, tree.root_node(), text.as_bytes(), options);
-    let mut said = Vec::new();
+    let mut matches = cursor.matches_with_options(
+        &ready.query,
+        read.tree.root_node(),
+        text.as_bytes(),
+        options,
+    );
+    let quoted = read.quoted.iter().map(|range| Said {
+        range: range.clone(),
+        pattern: usize::MAX,
+        colour: Some(Paint::String),
+    });
+    let mut said: Vec<Said> = quoted.collect();
     while let Some(found) = matches.next() {
         for capture in found.captures() {
             let colour = ready.colours.get(capture.index as usize).copied().flatten();

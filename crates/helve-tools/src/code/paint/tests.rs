@@ -283,6 +283,18 @@ fn code_is_coloured() {
             ("end", Keyword),
         ],
     );
+    // A heredoc is text, with its name and its end.
+    check(
+        "a.rb",
+        "open(<<~SQL, 3)\n  select #{x} -- é\nSQL\nnil",
+        &[
+            ("open", Function),
+            ("<<~SQL", String),
+            ("3", Number),
+            ("  select #{x} -- é\nSQL", String),
+            ("nil", Constant),
+        ],
+    );
     check(
         "a.php",
         "<p><?php // ö\nclass House { public function open(int $x): ?string { return $this->key . strlen(\"a\") . MAX . 3; } }",
