@@ -3,7 +3,8 @@
 //! A session of the older revisions is two tasks of the library, and a request of it goes
 //! through both, and back as a stream of one event. Most calls need none of that: they are
 //! over soon, and nothing is said about them in between. Such a call runs here, in the task
-//! of its connection, and its answer is plain JSON, which every client must accept.
+//! of its connection, and its answer is plain JSON, which every client must accept. (Over
+//! standard input and output there is one stream for everything: see [`super::stdio`].)
 //!
 //! - *As soon as anything is said, or when it takes long*, the call goes on where all others
 //!   are: the library gets the request with the call that has begun in it, and the handler
@@ -13,7 +14,7 @@
 //! - *A client that hangs up calls nothing off*, and one that cancels does.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -48,12 +49,16 @@ pub(super) struct Line {
 
 /// The calls of a session that are under way here.
 #[derive(Default)]
-pub(crate) struct Calls(Mutex<HashMap<RequestId, CancellationToken>>);
+pub(crate) struct Calls {
+    under_way: Mutex<HashMap<RequestId, CancellationToken>>,
+    /// The client of a connection of its own, since it said that it is ready.
+    peer: OnceLock<Peer<RoleServer>>,
+}
 
 impl Calls {
     /// The client wants it no more.
     pub(super) fn cancel(&self, id: &RequestId) {
-        if let Some(call) = lock(&self.0).get(id) {
+        if let Some(call) = lock(&self.under_way).get(id) {
             call.cancel();
         }
     }
@@ -62,6 +67,8 @@ impl Calls {
 /// Opens the line to a session that has said that it is ready.
 pub(super) fn open(session: &Arc<Session>, context: &NotificationContext<RoleServer>) {
     let Some(parts) = context.extensions.get::<Parts>() else {
+        // Said twice, it is the same client.
+        let _ = session.direct.peer.set(context.peer.clone());
         return;
     };
     let owners = parts.extensions.get::<Arc<Owners>>();
@@ -144,12 +151,14 @@ pub(super) async fn answer(
         return Err(Box::new(parts));
     };
     let Asked { id, params, .. } = asked;
+    let Params {
+        name,
+        arguments,
+        meta,
+    } = params;
     let mut ctx = RequestContext::new(id, line.peer.clone());
-    ctx.meta = RequestMetaObject(MetaObject(params.meta));
-    let name = params.name;
-    let arguments = params.arguments.map_or(Value::Null, Value::Object);
-    // What was asked is remembered only where a client comes back for it, in the newer era.
-    let begun = match session.begin(&name, arguments, Value::Null, who, &ctx) {
+    ctx.meta = RequestMetaObject(MetaObject(meta));
+    let begun = match begin(&session, &name, arguments, who, &ctx) {
         Ok(begun) => begun,
         Err(error) => return Ok(say(&ctx.id, Err(error))),
     };
@@ -185,6 +194,71 @@ pub(super) async fn answer(
     Err(Box::new(parts))
 }
 
+fn begin(
+    session: &Session,
+    name: &str,
+    arguments: Option<Map<String, Value>>,
+    who: &Arc<Principal>,
+    ctx: &RequestContext<RoleServer>,
+) -> Result<Begun, ErrorData> {
+    let arguments = arguments.map_or(Value::Null, Value::Object);
+    // What was asked is remembered only where a client comes back for it, in the newer era.
+    session.begin(name, arguments, Value::Null, who, ctx)
+}
+
+/// A call on a connection, on its way.
+pub(super) struct OnLine {
+    params: Params,
+    who: Arc<Principal>,
+    ctx: RequestContext<RoleServer>,
+    here: Here,
+}
+
+impl OnLine {
+    /// What a line of a connection asks for, if it can be answered here.
+    pub(super) fn read(
+        session: &Arc<Session>,
+        line: &[u8],
+        over: &CancellationToken,
+    ) -> Option<Self> {
+        let peer = session.direct.peer.get()?;
+        let who = session.fixed()?.clone();
+        let Asked { id, mut params, .. } = plain(line)?;
+        let mut ctx = RequestContext::new(id, peer.clone());
+        ctx.meta = RequestMetaObject(MetaObject(std::mem::take(&mut params.meta)));
+        ctx.ct = over.child_token();
+        Some(Self {
+            here: Here::enter(session, &ctx),
+            params,
+            who,
+            ctx,
+        })
+    }
+
+    /// Goes along with it to the end; the line with the answer, where the client still waits.
+    pub(super) async fn answer(self) -> Option<Vec<u8>> {
+        let Self {
+            params,
+            who,
+            ctx,
+            here,
+        } = self;
+        let session = &here.session;
+        let begun = begin(session, &params.name, params.arguments, &who, &ctx);
+        let result = match begun {
+            Ok(begun) => session.carry_on(begun, &who, &ctx).await,
+            Err(error) => Err(error),
+        };
+        if ctx.ct.is_cancelled() {
+            return None;
+        }
+        let result = result.map(|result| session.told(&params.name, result, &ctx));
+        let mut line = written(&ctx.id, result);
+        line.push(b'\n');
+        Some(line)
+    }
+}
+
 /// What a body asks for, if it is a call of a tool and nothing else.
 fn plain(body: &[u8]) -> Option<Asked<'_>> {
     let asked: Asked<'_> = serde_json::from_slice(body).ok()?;
@@ -205,7 +279,7 @@ struct Here {
 impl Here {
     fn enter(session: &Arc<Session>, ctx: &RequestContext<RoleServer>) -> Self {
         let (id, wanted) = (ctx.id.clone(), ctx.ct.clone());
-        lock(&session.direct.0).insert(id.clone(), wanted.clone());
+        lock(&session.direct.under_way).insert(id.clone(), wanted.clone());
         Self {
             session: session.clone(),
             id,
@@ -216,7 +290,7 @@ impl Here {
 
 impl Drop for Here {
     fn drop(&mut self) {
-        lock(&self.session.direct.0).remove(&self.id);
+        lock(&self.session.direct.under_way).remove(&self.id);
     }
 }
 
@@ -241,7 +315,7 @@ struct Said<'a> {
     error: Option<ErrorData>,
 }
 
-fn say(id: &RequestId, result: Result<Map<String, Value>, ErrorData>) -> Answer {
+fn written(id: &RequestId, result: Result<Map<String, Value>, ErrorData>) -> Vec<u8> {
     let (result, error) = match result {
         Ok(result) => (Some(result), None),
         Err(error) => (None, Some(error)),
@@ -253,7 +327,11 @@ fn say(id: &RequestId, result: Result<Map<String, Value>, ErrorData>) -> Answer 
         error,
     };
     // Keys are texts everywhere in it, so it can always be written.
-    let body = serde_json::to_vec(&said).unwrap_or_default();
+    serde_json::to_vec(&said).unwrap_or_default()
+}
+
+fn say(id: &RequestId, result: Result<Map<String, Value>, ErrorData>) -> Answer {
+    let body = written(id, result);
     let mut answer = Response::new(Full::new(Bytes::from(body)).boxed());
     let json = HeaderValue::from_static("application/json");
     answer.headers_mut().insert(header::CONTENT_TYPE, json);

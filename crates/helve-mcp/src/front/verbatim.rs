@@ -43,7 +43,7 @@ pub(crate) fn wrap(result: Map<String, Value>) -> MetaObject {
 }
 
 /// Takes out what a message wraps.
-fn unwrap(message: &mut ServerJsonRpcMessage) {
+pub(crate) fn unwrap(message: &mut ServerJsonRpcMessage) {
     let ServerJsonRpcMessage::Response(response) = message else {
         return;
     };

@@ -202,6 +202,16 @@ impl Client {
             .collect()
     }
 
+    /// Says these bytes, whatever they are.
+    pub async fn raw(&mut self, bytes: &[u8]) {
+        self.writer.write_all(bytes).await.unwrap();
+    }
+
+    /// Has nothing more to say, and still listens.
+    pub async fn says_no_more(&mut self) {
+        self.writer.shutdown().await.unwrap();
+    }
+
     /// Hangs up, and waits until the server has noticed.
     pub async fn hang_up(self) {
         drop((self.reader, self.writer));

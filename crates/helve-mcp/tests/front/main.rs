@@ -20,6 +20,7 @@ mod disclose;
 mod http;
 mod list;
 mod sdk;
+mod stdio;
 mod support;
 mod talk;
 mod tasks;
