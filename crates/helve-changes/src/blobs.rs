@@ -13,11 +13,12 @@ mod gc;
 mod tests;
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use helve_core::audit::Hash;
 use rustix::fs::{FlockOperation, flock};
@@ -34,6 +35,8 @@ pub struct Blobs {
     /// Bytes on disk; counted when first asked for.
     used: Mutex<Option<u64>>,
     next: AtomicU64,
+    /// Folders of images that are known to be on the disk.
+    durable: Mutex<BTreeSet<PathBuf>>,
 }
 
 /// Holds off the sweep while contents are written that no manifest names yet. Keep it
@@ -68,6 +71,7 @@ impl Blobs {
             quota,
             used: Mutex::new(None),
             next: AtomicU64::new(0),
+            durable: Mutex::default(),
         })
     }
 
@@ -301,13 +305,27 @@ impl Blobs {
         if images.len() > FEW {
             return sync_all(&self.folder);
         }
+        let mut folders = BTreeSet::new();
         for hash in images {
             let path = self.place(hash);
             let file = File::open(&path).at("open", &path)?;
             file.sync_all().at("sync", &path)?;
-            sync_folder(path.parent().unwrap_or(&self.folder))?;
+            folders.extend(path.parent().map(Path::to_owned));
         }
-        sync_folder(&self.folder)
+        for folder in &folders {
+            sync_folder(folder)?;
+        }
+        self.sync_folders(folders)
+    }
+
+    /// Makes the folders of images durable themselves: once, as none is ever removed.
+    fn sync_folders(&self, folders: BTreeSet<PathBuf>) -> Result<(), Error> {
+        let mut durable = self.durable.lock().unwrap_or_else(PoisonError::into_inner);
+        if !folders.is_subset(&durable) {
+            sync_folder(&self.folder)?;
+            durable.extend(folders);
+        }
+        Ok(())
     }
 
     /// Fails if an image is not there.

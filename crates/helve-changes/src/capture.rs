@@ -16,11 +16,11 @@ mod weigh;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::blobs::{Blobs, Lease};
 use crate::changeset::{Change, Changeset};
+use crate::each::each;
 use crate::error::{At, Error};
 use crate::guard::Allowed;
 use crate::raw;
@@ -167,11 +167,8 @@ pub(crate) fn finish(
 ) -> Result<Staged, Error> {
     let lease = blobs.lease()?;
     let seen: HashSet<PathBuf> = candidates.iter().map(|c| c.path.clone()).collect();
-    let mut weighed: Vec<Weighed> = candidates
-        .into_par_iter()
-        .map(|candidate| weigh(candidate, real, blobs))
-        .filter_map(Result::transpose)
-        .collect::<Result<_, Error>>()?;
+    let weighed = each(candidates, |candidate| weigh(candidate, real, blobs))?;
+    let mut weighed: Vec<Weighed> = weighed.into_iter().flatten().collect();
     weighed.sort_by(|a, b| a.path.cmp(&b.path));
     links::settle(&mut weighed, &seen, real)?;
     weighed.retain(|w| !w.before.same_linked(&w.after));

@@ -13,6 +13,7 @@ mod capture;
 mod changeset;
 mod commit;
 pub mod diff;
+mod each;
 mod error;
 mod files;
 mod guard;

@@ -11,12 +11,11 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use rayon::prelude::*;
-
 use crate::blobs::Blobs;
 use crate::capture::Staged;
 use crate::changeset::{Change, Changeset};
 use crate::commit::{Now, scan, trees};
+use crate::each::each;
 use crate::error::{At, Conflict, Error, Why};
 use crate::state::{FileState, Meta, State};
 use crate::tree::{Thing, Tree};
@@ -365,7 +364,8 @@ fn folder(path: &Path) -> Change {
 
 /// Keeps what the undo will replace.
 fn keep(changeset: &Changeset, trees: &[Tree], blobs: &Blobs) -> Result<(), Error> {
-    changeset.changes.par_iter().try_for_each(|change| {
+    let changes: Vec<&Change> = changeset.changes.iter().collect();
+    each(changes, |change| {
         let (Some(file), Some((root, rel))) =
             (change.before.file(), changeset.root_of(&change.path))
         else {
@@ -383,7 +383,8 @@ fn keep(changeset: &Changeset, trees: &[Tree], blobs: &Blobs) -> Result<(), Erro
             true => Ok(()),
             false => Err(changed(&change.path)),
         }
-    })
+    })?;
+    Ok(())
 }
 
 fn changed(path: &Path) -> Error {

@@ -5,11 +5,11 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use helve_core::audit::Hash;
-use rayon::prelude::*;
 
 use crate::blobs::SMALL;
 use crate::capture::sum;
 use crate::changeset::Changeset;
+use crate::each::each;
 use crate::error::{At, Error};
 use crate::state::{FileState, State};
 use crate::tree::{Found, Stamp, Thing, Tree};
@@ -50,8 +50,7 @@ pub(crate) fn scan(
         let links = change.before.links().iter().chain(change.after.links());
         paths.extend(links.map(PathBuf::as_path));
     }
-    let paths: Vec<&Path> = paths.into_iter().collect();
-    let looked = paths.par_iter().map(|path| {
+    let looked = each(paths.into_iter().collect(), |path: &Path| {
         let known = known
             .get(path)
             .copied()
@@ -67,8 +66,7 @@ pub(crate) fn scan(
             ),
         };
         Ok((path.to_path_buf(), current))
-    });
-    let looked: Vec<(PathBuf, (Current, bool))> = looked.collect::<Result<_, Error>>()?;
+    })?;
 
     let mut groups: HashMap<(u64, u64), Vec<PathBuf>> = HashMap::new();
     for (path, (current, linked)) in &looked {

@@ -13,7 +13,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rayon::prelude::*;
 use rustix::fs::{self as sys, AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
@@ -22,6 +21,7 @@ use super::apply::Op;
 use super::{FEW, Work, step};
 use crate::blobs::PIECE;
 use crate::capture::{Source, create, sum};
+use crate::each::each;
 use crate::error::{At, Conflict, Error, Why};
 use crate::meta;
 use crate::state::{FileState, Meta, State};
@@ -63,14 +63,11 @@ impl Work<'_> {
             .into_iter()
             .partition(|(_, op)| !op.to.links().is_empty());
         let folders = &prepared.folders;
-        let made: Vec<(PathBuf, String, Option<PathBuf>)> = single
-            .par_iter()
-            .map(|(at, op)| {
-                let source = sources.get(op.change.path.as_path()).copied();
-                let moved = self.make(op, *at, &folders[&op.root], source)?;
-                Ok((op.change.path.clone(), at.to_string(), moved))
-            })
-            .collect::<Result<_, Error>>()?;
+        let made = each(single, |(at, op)| {
+            let source = sources.get(op.change.path.as_path()).copied();
+            let moved = self.make(op, at, &folders[&op.root], source)?;
+            Ok((op.change.path.clone(), at.to_string(), moved))
+        })?;
         for (path, name, moved) in made {
             prepared.names.insert(path, name);
             prepared.moved.extend(moved);
