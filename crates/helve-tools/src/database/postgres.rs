@@ -3,19 +3,22 @@
 //! A query is a cursor in a transaction that is read-only and always rolled back. Only what
 //! can be a cursor can be asked, so there is no COMMIT, no COPY, no SET, no second statement;
 //! the server sees to that, not a look at the text. What functions may do is up to what the
-//! role was granted. Connections are plain: over Unix sockets or a network that is trusted.
+//! role was granted.
 
+mod tls;
 mod update;
 mod value;
 
+use std::path::Path;
 use std::str::FromStr as _;
 use std::time::Duration;
 
 use helve_kernel::{ErrorKind, Place, RowChange, ToolError, Unapplied};
 use serde_json::Value;
 use tokio::runtime::Handle;
-use tokio_postgres::config::{Host, SslMode};
-use tokio_postgres::{CancelToken, Client, Config, NoTls, SimpleQueryMessage, Statement};
+use tokio_postgres::config::Host;
+use tokio_postgres::{CancelToken, Client, Config, SimpleQueryMessage, Statement};
+use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::image::shown;
 use super::settings::{Connection, Password};
@@ -41,6 +44,7 @@ const SETTINGS: &str = "SET LOCAL statement_timeout = '60s'; SET LOCAL lock_time
 #[derive(Clone)]
 pub(super) struct Db {
     config: Config,
+    security: tls::Security,
     password: Option<Password>,
 }
 
@@ -54,6 +58,7 @@ impl std::fmt::Debug for Db {
 struct Session {
     client: Client,
     cancel: CancelToken,
+    tls: MakeRustlsConnect,
     at_work: bool,
 }
 
@@ -64,8 +69,8 @@ impl Drop for Session {
         }
         // The server would go on with a statement whose client is gone.
         if let Ok(runtime) = Handle::try_current() {
-            let cancel = self.cancel.clone();
-            runtime.spawn(async move { cancel.cancel_query(NoTls).await });
+            let (cancel, tls) = (self.cancel.clone(), self.tls.clone());
+            runtime.spawn(async move { cancel.cancel_query(tls).await });
         }
     }
 }
@@ -84,26 +89,27 @@ impl Session {
 }
 
 impl Db {
-    pub(super) fn new(connection: &Connection) -> Result<Self, String> {
-        let config = Config::from_str(&connection.url);
+    pub(super) fn new(root: &Path, connection: &Connection) -> Result<Self, String> {
+        let (url, wanted) = tls::split(&connection.url)?;
+        let config = Config::from_str(&url);
         let mut config = config.map_err(|e| format!("is none: {e}"))?;
         if config.get_password().is_some() {
             return Err("has a password in it; name a secret as `password` instead".to_owned());
         }
-        if config.get_ssl_mode() == SslMode::Require {
-            return Err(
-                "asks for TLS, which is not there yet; use a Unix socket or a tunnel".to_owned(),
-            );
-        }
-        if config.get_hosts().is_empty() {
+        if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
             config.host("localhost");
         }
+        let security = wanted.settle(root, &config)?;
         config
-            .ssl_mode(SslMode::Disable)
+            .ssl_mode(security.mode)
             .connect_timeout(CONNECTING)
             .application_name("helve");
         let password = connection.password.clone();
-        Ok(Self { config, password })
+        Ok(Self {
+            config,
+            security,
+            password,
+        })
     }
 
     async fn session(&self, begin: &str) -> Result<Session, ToolError> {
@@ -123,15 +129,24 @@ impl Db {
             ToolError::dependency(format!("PostgreSQL at `{host}` cannot be reached: {why}"))
                 .with_hint("the connection is named in the configuration of the hub")
         };
-        let connecting = tokio::time::timeout(CONNECTING, config.connect(NoTls)).await;
+        let tls = self.security.connector().map_err(unreached)?;
+        let connecting = config.connect(tls.clone());
+        let connecting = tokio::time::timeout(CONNECTING, connecting).await;
         let connected = connecting.map_err(|_| unreached("it does not answer".to_owned()))?;
-        let (client, connection) = connected.map_err(|e| unreached(told(&e)))?;
+        let (client, connection) = connected.map_err(|e| {
+            let error = unreached(told(&e));
+            match tls::is_refused(&e) {
+                true => error.with_hint(tls::HINT),
+                false => error,
+            }
+        })?;
         // It ends with the client, which is ours.
         tokio::spawn(connection);
         let cancel = client.cancel_token();
         let session = Session {
             client,
             cancel,
+            tls,
             at_work: true,
         };
         session.batch(&format!("{begin}; {SETTINGS}")).await?;

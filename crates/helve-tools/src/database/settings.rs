@@ -50,7 +50,8 @@ pub struct Connection {
     /// The name that a call gives: small letters, digits, `_` and `-`.
     pub name: String,
     /// `sqlite:data/app.db`, from the workspace, or `postgres://user@host/database`; a folder
-    /// of Unix sockets goes as `?host=/run/postgresql`. Without a password in it.
+    /// of Unix sockets goes as `?host=/run/postgresql`. Without a password in it. TLS is used
+    /// as `?sslmode=` says, with the authority in `sslrootcert=`, a file.
     pub url: String,
     /// Where the password comes from, if there is one.
     pub password: Option<Password>,
@@ -193,7 +194,7 @@ fn engine(root: &Path, connection: &Connection) -> Result<Engine, String> {
     }
     if connection.url.starts_with("postgres://") || connection.url.starts_with("postgresql://") {
         #[cfg(feature = "postgres")]
-        return super::postgres::Db::new(connection).map(|db| Engine::Postgres(Box::new(db)));
+        return super::postgres::Db::new(root, connection).map(|db| Engine::Postgres(Box::new(db)));
         #[cfg(not(feature = "postgres"))]
         return Err("needs PostgreSQL, which this build has not".to_owned());
     }

@@ -7,5 +7,6 @@ mod changes;
 mod crash;
 mod exact;
 mod queries;
+mod security;
 mod settings;
 mod world;

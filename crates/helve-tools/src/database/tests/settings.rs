@@ -37,7 +37,29 @@ fn what_is_no_connection_is_refused() {
         ("a", "sqlite:link/helve.db", "the hub's own"),
         ("a", &state, "the hub's own"),
         ("a", "postgres://me:word@host/db", "has a password in it"),
-        ("a", "postgres://me@host/db?sslmode=require", "asks for TLS"),
+        ("a", "postgres://me@host/db?sslmode=require", ""),
+        ("a", "postgres://me@host/db?sslmode=verify-full", ""),
+        (
+            "a",
+            "postgres://me@host/db?sslmode=full",
+            "has the `sslmode` `full`",
+        ),
+        ("a", "postgres://me@host/db?sslmode", "is none"),
+        (
+            "a",
+            "postgres://me@/db?host=/run&sslmode=require",
+            "over a Unix socket",
+        ),
+        (
+            "a",
+            "postgres://me@host/db?sslrootcert=gone%20away.pem",
+            "gone away.pem",
+        ),
+        (
+            "a",
+            "postgres://me@host/db?sslrootcert=.helve/helve.db",
+            "no certificate in",
+        ),
         ("a", "postgres://me@host:port/db", "is none"),
     ] {
         let made = Databases::new(root, vec![named(name, url, Access::Read)]);
