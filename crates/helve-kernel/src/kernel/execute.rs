@@ -482,11 +482,16 @@ impl Execution {
                 match recorded {
                     Ok(true) => self.tidy(&fate).await,
                     Ok(false) => {}
-                    Err(e) => return Box::pin(self.never_opened(&e, &secrets)).await,
+                    Err(e) => {
+                        self.tidy(&fate).await;
+                        return Box::pin(self.never_opened(&e, &secrets)).await;
+                    }
                 }
                 answer
             }
             (None, Start::Open) => {
+                // It may have run before it was known that its start is lost.
+                self.tidy(&fate).await;
                 let unopened = self
                     .kernel
                     .record_unopened(&self.ready, &mut answer, &secrets);

@@ -1,10 +1,12 @@
 //! Runs that begin before the record of their start is durable.
 //!
-//! A function that only reads has no effect that a record would have to come before: if the
-//! hub dies in the middle, nothing has happened. What the record is for is that nobody
-//! *learns* anything without it. So its start is handed to the store, which keeps the order,
-//! and the answer leaves when the start and the end are durable, mostly in one commit. If
-//! the start cannot be written, there is no answer but that.
+//! A function that only reads has no effect that a record would have to come before, and
+//! neither has one whose changes are all held back: if the hub dies in the middle, nothing has
+//! happened. What the record is for is that nobody *learns* anything without it, and that
+//! nothing is applied without it. So its start is handed to the store, which keeps the order,
+//! while the function runs; the changes are applied when start and intent are durable, and the
+//! answer leaves when the start and the end are, mostly in one commit. If the start cannot be
+//! written, there is no answer but that, and what was held back is dropped.
 //!
 //! Everything else waits for the record of its start: what can have an effect, programs and
 //! servers elsewhere (which can do more than they say), and calls with an idempotency key,
@@ -28,10 +30,11 @@ const SOON: Duration = Duration::from_millis(5);
 
 impl Execution {
     pub(super) fn may_begin_at_once(&self, ready: &Ready) -> bool {
+        let entry = &ready.entry;
         matches!(self.start, Start::Open)
             && self.ready.key.is_none()
-            && ready.entry.def.risk == Some(Risk::Read)
-            && matches!(ready.entry.behind, Behind::Handler(..))
+            && matches!(entry.behind, Behind::Handler(..))
+            && (entry.def.risk == Some(Risk::Read) || self.kernel.holds(entry).is_ok())
     }
 
     pub(super) async fn hand_over_start(&self, ready: &Ready) -> Result<(), ToolError> {

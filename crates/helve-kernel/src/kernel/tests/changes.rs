@@ -94,6 +94,30 @@ fn refusal(answer: &Answer, says: &str) {
     assert!(error.message.contains(says), "{error}");
 }
 
+/// It may have run by then; what it would change is dropped.
+#[tokio::test]
+async fn a_change_whose_start_is_lost_is_none() {
+    for rule in [allow(), json!([{"effect": "ask", "tool": "*"}])] {
+        let hub = place(rule).await;
+        for verb in ["opening", "open_run"] {
+            hub.store.fail(verb);
+        }
+        let answer = hub.call("a_write", json!({"data/old": "new"})).await;
+        assert_eq!(
+            told(&answer),
+            "dependency: not run: the record could not be written: the store cannot be written: \
+             the disk is full"
+        );
+        assert_eq!((answer.meta.run_id, answer.meta.state), (None, None));
+        hub.store.mend();
+        assert_eq!(hub.read("old").as_deref(), Some("old"));
+        assert!(hub.stage_is_empty());
+        assert!(hub.events().await.is_empty());
+        let done = hub.call("a_write", json!({"data/old": "new"})).await;
+        assert!(done.meta.run_id.is_some());
+    }
+}
+
 #[tokio::test]
 async fn what_a_function_writes_is_committed_and_undone() {
     let hub = place(allow()).await;
