@@ -41,19 +41,17 @@ as_user() {
 
 # Two authorities, and a server that the first of them knows.
 certificates() {
-    (
-        cd "$folder"
-        for name in ca other; do
-            openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 \
-                -subj "/CN=helve test $name" -keyout "$name.key" -out "$name.pem"
-        done
-        openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes \
-            -subj '/CN=helve test server' -keyout server.key -out server.csr
-        openssl x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -out server.pem \
-            -extfile <(echo 'subjectAltName=DNS:localhost,DNS:db.test')
-        chmod 600 server.key
-        ((EUID != 0)) || chown postgres:postgres server.key server.pem
-    ) >"$folder/openssl.log" 2>&1 || die "openssl failed: $(cat "$folder/openssl.log")"
+    local name key=(-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes)
+    cd "$folder"
+    for name in ca other; do
+        openssl req -x509 "${key[@]}" -days 3650 -subj "/CN=helve test $name" -keyout "$name.key" -out "$name.pem" || return
+    done
+    echo 'subjectAltName=DNS:localhost,DNS:db.test' >server.ext &&
+        openssl req "${key[@]}" -subj '/CN=helve test server' -keyout server.key -out server.csr &&
+        openssl x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 3650 \
+            -extfile server.ext -out server.pem &&
+        chmod 600 server.key || return
+    ((EUID != 0)) || chown postgres:postgres server.key server.pem
 }
 
 start_server() {
@@ -70,14 +68,15 @@ running() {
 case ${1:-} in
 start)
     [[ -n $bin ]] || die "there is no PostgreSQL; as root, run: apt-get install postgresql-15"
-    if ! running; then
+    if ! running || [[ ! -s $folder/port ]]; then
+        ! running || as_user "$bin/pg_ctl" stop -m immediate -D "$folder/data" >/dev/null
         rm -rf "$folder"
         mkdir -p "$folder"
         ((EUID != 0)) || chown postgres:postgres "$folder"
         as_user "$bin/initdb" -D "$folder/data" -U postgres -A trust -E UTF8 --locale=C -N >"$folder/initdb.log" 2>&1 ||
             die "initdb failed: $(cat "$folder/initdb.log")"
         command -v openssl >/dev/null || die "there is no openssl; as root, run: apt-get install openssl"
-        certificates
+        (certificates) >"$folder/openssl.log" 2>&1 || die "openssl failed: $(cat "$folder/openssl.log")"
         # A port that nobody has.
         for _ in 1 2 3 4 5; do
             port=$((20000 + RANDOM % 10000))

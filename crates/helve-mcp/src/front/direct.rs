@@ -211,6 +211,8 @@ pub(super) struct OnLine {
     params: Params,
     who: Arc<Principal>,
     ctx: RequestContext<RoleServer>,
+    /// That the conversation ends.
+    over: CancellationToken,
     here: Here,
 }
 
@@ -229,6 +231,7 @@ impl OnLine {
         ctx.ct = over.child_token();
         Some(Self {
             here: Here::enter(session, &ctx),
+            over: over.clone(),
             params,
             who,
             ctx,
@@ -241,6 +244,7 @@ impl OnLine {
             params,
             who,
             ctx,
+            over,
             here,
         } = self;
         let session = &here.session;
@@ -249,7 +253,8 @@ impl OnLine {
             Ok(begun) => session.carry_on(begun, &who, &ctx).await,
             Err(error) => Err(error),
         };
-        if ctx.ct.is_cancelled() {
+        // Who called it off waits for nothing; who is left by the hub is told.
+        if ctx.ct.is_cancelled() && !over.is_cancelled() {
             return None;
         }
         let result = result.map(|result| session.told(&params.name, result, &ctx));

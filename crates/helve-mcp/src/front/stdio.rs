@@ -2,7 +2,8 @@
 //!
 //! A connection is read line by line. Plain calls of tools are answered here, each in a task
 //! of its own ([`OnLine`]); every other line goes on to the protocol library, and calls too
-//! until the client has said that it is ready. Both write whole lines to the one output.
+//! until the client has said that it is ready. What both have to say is written by one task,
+//! line by line: it is never broken off in the middle of one.
 
 use std::io;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use tokio::io::{
     AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader,
     DuplexStream, duplex,
 };
-use tokio::sync::Mutex;
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
@@ -30,11 +31,17 @@ use super::verbatim::unwrap;
 /// How much may be on its way to the library.
 const ROOM: usize = 64 * 1024;
 
+/// How many lines may wait to be written.
+const WAITING: usize = 16;
+
 /// Longer lines are the library's, which has a limit of its own.
 const LONGEST: u64 = 1024 * 1024;
 
 /// How long calls may go on when the client has hung up, as long as the library gives its own.
 const FAREWELL: Duration = Duration::from_secs(5);
+
+/// How long the last words may take.
+const LAST: Duration = Duration::from_secs(2);
 
 impl Session {
     /// Speaks with one client until it hangs up, or the hub closes.
@@ -45,24 +52,26 @@ impl Session {
         closing: CancellationToken,
     ) -> Result<(), String> {
         let session = Arc::new(self);
-        let out = Out(Arc::new(Mutex::new(writer)));
+        let (out, lines) = mpsc::channel(WAITING);
+        let mut writing = AbortOnDropHandle::new(tokio::spawn(write(lines, writer)));
         let (to_library, from_sieve) = duplex(ROOM);
         let (complaints, heard) = duplex(ROOM);
         let transport = Line {
             library: AsyncRwTransport::new_server(from_sieve, complaints),
             out: out.clone(),
         };
-        let over = CancellationToken::new();
+        // Calls end with the hub at once, and some time after their client.
+        let over = closing.child_token();
         let _over = over.clone().drop_guard();
+        let calls = TaskTracker::new();
         let sieve = Sieve {
             session: session.clone(),
             out: out.clone(),
-            calls: TaskTracker::new(),
+            calls: calls.clone(),
             over: over.clone(),
         };
-        let calls = sieve.calls.clone();
-        let _reading = AbortOnDropHandle::new(tokio::spawn(sieve.read(reader, to_library)));
-        let _complaining = AbortOnDropHandle::new(tokio::spawn(complain(heard, out)));
+        let reading = AbortOnDropHandle::new(tokio::spawn(sieve.read(reader, to_library)));
+        let complaining = AbortOnDropHandle::new(tokio::spawn(complain(heard, out)));
         // What is handed over is cancelled at the end of the conversation.
         let served = serve_server_with_ct(Handler(session), transport, closing.child_token()).await;
         let served = match served {
@@ -77,39 +86,47 @@ impl Session {
             }
             Err(error) => Err(error.to_string()),
         };
+        drop(reading);
         calls.close();
-        // What is not over by then is called off.
         let _ = tokio::time::timeout(FAREWELL, calls.wait()).await;
+        // What is not over by then is called off, and says so.
+        over.cancel();
+        let last_words = async {
+            calls.wait().await;
+            let _ = complaining.await;
+            // Nobody is left who could say anything more.
+            let _ = (&mut writing).await;
+        };
+        let _ = tokio::time::timeout(LAST, last_words).await;
         served
     }
 }
 
-/// The one output: whoever writes, writes a whole line.
-struct Out<W>(Arc<Mutex<W>>);
+/// Where lines go to be written, whole.
+type Out = mpsc::Sender<Vec<u8>>;
 
-impl<W> Clone for Out<W> {
-    fn clone(&self) -> Self {
-        Self(self.0.clone())
-    }
-}
-
-impl<W: AsyncWrite + Unpin> Out<W> {
-    async fn line(&self, line: &[u8]) -> io::Result<()> {
-        let mut writer = self.0.lock().await;
-        writer.write_all(line).await?;
-        writer.flush().await
+/// Writes lines until nobody has any more, or the client is gone.
+async fn write(mut lines: mpsc::Receiver<Vec<u8>>, mut writer: impl AsyncWrite + Unpin) {
+    while let Some(line) = lines.recv().await {
+        let written = async {
+            writer.write_all(&line).await?;
+            writer.flush().await
+        };
+        if written.await.is_err() {
+            return;
+        }
     }
 }
 
 /// Reads a connection.
-struct Sieve<W> {
+struct Sieve {
     session: Arc<Session>,
-    out: Out<W>,
+    out: Out,
     calls: TaskTracker,
     over: CancellationToken,
 }
 
-impl<W: AsyncWrite + Send + Unpin + 'static> Sieve<W> {
+impl Sieve {
     async fn read(self, reader: impl AsyncRead + Unpin, mut library: impl AsyncWrite + Unpin) {
         let mut reader = BufReader::new(reader);
         let mut line = Vec::new();
@@ -134,23 +151,33 @@ impl<W: AsyncWrite + Send + Unpin + 'static> Sieve<W> {
     }
 
     fn answer(&self, call: OnLine) {
-        let out = self.out.clone();
+        let (out, over) = (self.out.clone(), self.over.clone());
         self.calls.spawn(async move {
-            if let Some(line) = call.answer().await {
+            let Some(line) = call.answer().await else {
+                return;
+            };
+            // Who does not read is waited for as long as there is a conversation.
+            let left = async {
+                over.cancelled().await;
+                tokio::time::sleep(LAST).await;
+            };
+            tokio::select! {
+                biased;
                 // A client that is gone is noticed by whoever reads what it says.
-                let _ = out.line(&line).await;
+                _ = out.send(line) => {}
+                () = left => {}
             }
         });
     }
 }
 
 /// What the library reads is what the sieve leaves over; what it writes goes out as lines.
-struct Line<W> {
+struct Line {
     library: AsyncRwTransport<RoleServer, DuplexStream, DuplexStream>,
-    out: Out<W>,
+    out: Out,
 }
 
-impl<W: AsyncWrite + Send + Unpin + 'static> Transport<RoleServer> for Line<W> {
+impl Transport<RoleServer> for Line {
     type Error = io::Error;
 
     fn send(
@@ -162,7 +189,8 @@ impl<W: AsyncWrite + Send + Unpin + 'static> Transport<RoleServer> for Line<W> {
         async move {
             let mut line = serde_json::to_vec(&item)?;
             line.push(b'\n');
-            out.line(&line).await
+            let gone = |_| io::Error::from(io::ErrorKind::BrokenPipe);
+            out.send(line).await.map_err(gone)
         }
     }
 
@@ -175,8 +203,8 @@ impl<W: AsyncWrite + Send + Unpin + 'static> Transport<RoleServer> for Line<W> {
     }
 }
 
-/// Writes what the library has to say about lines that are no messages.
-async fn complain<W: AsyncWrite + Unpin>(heard: DuplexStream, out: Out<W>) {
+/// Gives on what the library has to say about lines that are no messages.
+async fn complain(heard: DuplexStream, out: Out) {
     let mut lines = BufReader::new(heard);
     let mut line = Vec::new();
     while lines
@@ -184,9 +212,8 @@ async fn complain<W: AsyncWrite + Unpin>(heard: DuplexStream, out: Out<W>) {
         .await
         .is_ok_and(|n| n > 0)
     {
-        if out.line(&line).await.is_err() {
+        if out.send(std::mem::take(&mut line)).await.is_err() {
             return;
         }
-        line.clear();
     }
 }

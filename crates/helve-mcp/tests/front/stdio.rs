@@ -1,6 +1,7 @@
 //! One pair of streams, on which calls are answered beside all else.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -102,4 +103,50 @@ async fn a_client_of_the_newer_revision_is_the_librarys() {
     let mut client = hub.modern(&who, json!({})).await;
     let result = client.call("note_read", json!({"text": "a"})).await;
     assert_eq!(result["resultType"], json!("complete"), "{result}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hub_that_closes_leaves_no_call_without_a_word() {
+    let hub = Hub::new().await;
+    let who = hub.agent("a", "ann").await;
+    let mut client = hub.legacy(&who, json!({})).await;
+    let id = client.begin("gate_wait", json!({})).await;
+    hub.begun.acquire().await.unwrap().forget();
+    hub.closing.cancel();
+    let answer = client.answer(id).await;
+    let said = answer["error"]["message"].as_str().unwrap();
+    assert_eq!(said, "the request was cancelled", "{answer}");
+    client.served.await.unwrap().unwrap();
+}
+
+/// Its last words are written before the door shuts, complaints included.
+#[tokio::test(start_paused = true)]
+async fn a_complaint_is_heard_by_who_hangs_up_at_once() {
+    let hub = Hub::new().await;
+    let who = hub.agent("a", "ann").await;
+    let mut client = hub.legacy(&who, json!({})).await;
+    client.raw(b"{\"jsonrpc\": \"2.0\", \"id\": {}}\n").await;
+    client.says_no_more().await;
+    let complaint: Value = serde_json::from_str(&client.line().await).unwrap();
+    assert_eq!(complaint["error"]["code"], json!(-32600), "{complaint}");
+    client.served.await.unwrap().unwrap();
+}
+
+/// A client that reads nothing for a long time gets every answer when it does.
+#[tokio::test(start_paused = true)]
+async fn who_reads_late_gets_all_of_it() {
+    let hub = Hub::new().await;
+    let who = hub.agent("a", "ann").await;
+    let mut client = hub.legacy(&who, json!({})).await;
+    let text = "x".repeat(400_000);
+    let mut open = BTreeSet::new();
+    for _ in 0..40 {
+        open.insert(client.begin("note_read", json!({"text": text})).await);
+    }
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    while !open.is_empty() {
+        let message: Value = serde_json::from_str(&client.line().await).unwrap();
+        open.remove(&message["id"].as_u64().unwrap());
+    }
+    is_well(&mut client).await;
 }

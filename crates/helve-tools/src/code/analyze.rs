@@ -365,7 +365,7 @@ fn read(walk: &Walk<'_>, file: &Counted) -> Option<Outline> {
     opened.take(LARGEST).read_to_end(&mut bytes).ok()?;
     let (text, _) = text::decode(&bytes, text::detect(&bytes, true)?);
     match file.known.way {
-        Way::Grammar(grammar) => outline(&text, grammar),
+        Way::Grammar(grammar) => Some(outline(&text, grammar)),
         Way::Headings => Some(headings(&text)),
         Way::Counted | Way::Unknown => None,
     }

@@ -80,10 +80,10 @@ const fn trusted(grammar: fn() -> tree_sitter::Language) -> Language {
 
 /// Reads a text; `None` if it is not to be read, or not in that time.
 pub(super) fn parse(language: &Language, text: &str, within: Duration) -> Option<Read> {
+    let end = Instant::now() + within;
     let tame = (language.tame)(text)?;
     let mut parser = Parser::new();
     parser.set_language(&(language.grammar)()).ok()?;
-    let end = Instant::now() + within;
     let mut progress = |_: &_| until(end);
     let options = ParseOptions::new().progress_callback(&mut progress);
     let mut bytes = |at: usize, _| tame.text.as_bytes().get(at..).unwrap_or_default();
@@ -120,15 +120,18 @@ const DEEPEST: usize = 320;
 
 fn is_shallow(text: &str) -> bool {
     let mut columns = 0_usize;
+    // Only what stands at the beginning of a line moves it in.
+    let mut counting = true;
     let mut continued = false;
     for byte in text.bytes() {
         match byte {
-            b' ' => columns += 1,
-            b'\t' => columns += 8,
             // A line that goes on in the next one counts with it.
-            b'\\' | b'\r' => {}
-            b'\n' if continued => {}
-            _ => columns = 0,
+            b'\n' if counting && continued => {}
+            b'\\' | b'\r' if counting => {}
+            b'\n' | b'\r' | b'\x0c' | b'\0' => (counting, columns) = (true, 0),
+            b' ' if counting => columns += 1,
+            b'\t' if counting => columns += 8,
+            _ => counting = false,
         }
         continued = byte == b'\\' || (continued && byte == b'\r');
         if columns > DEEPEST {

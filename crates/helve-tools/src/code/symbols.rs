@@ -216,9 +216,14 @@ pub(super) const BASH: Grammar = Grammar {
 };
 
 /// What a file of that language defines and brings in.
-pub(super) fn outline(text: &str, grammar: &Grammar) -> Option<Outline> {
-    let read = parse(grammar.language, text, LONGEST)?;
-    Some(gather(&read.tree, text, grammar))
+pub(super) fn outline(text: &str, grammar: &Grammar) -> Outline {
+    match parse(grammar.language, text, LONGEST) {
+        Some(read) => gather(&read.tree, text, grammar),
+        None => Outline {
+            has_errors: true,
+            ..Outline::default()
+        },
+    }
 }
 
 /// Every node in order, without going deeper on the stack than the tree is wide.

@@ -16,7 +16,7 @@ use std::time::Duration;
 use helve_kernel::{ErrorKind, Place, RowChange, ToolError, Unapplied};
 use serde_json::Value;
 use tokio::runtime::Handle;
-use tokio_postgres::config::Host;
+use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres::{CancelToken, Client, Config, SimpleQueryMessage, Statement};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
@@ -96,7 +96,16 @@ impl Db {
         if config.get_password().is_some() {
             return Err("has a password in it; name a secret as `password` instead".to_owned());
         }
-        if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
+        if config.get_ssl_mode() != SslMode::Prefer {
+            return Err("says its `sslmode` where it is not read".to_owned());
+        }
+        if config.get_hosts().is_empty() {
+            // A certificate must be for the address, then.
+            for address in config.get_hostaddrs().to_vec() {
+                config.host(address.to_string());
+            }
+        }
+        if config.get_hosts().is_empty() {
             config.host("localhost");
         }
         let security = wanted.settle(root, &config)?;

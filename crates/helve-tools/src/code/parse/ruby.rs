@@ -48,23 +48,30 @@ struct Flat<'a> {
 /// Where each line stands, so that a text full of marks is not searched for each of them.
 struct Lines<'a> {
     starts: Vec<usize>,
-    /// Those that could end a heredoc, by what they say without the space around it.
+    /// Those that could end a heredoc, by what they say.
     saying: HashMap<&'a str, Vec<Range<usize>>>,
+    /// The same, without the space before it.
+    indented: HashMap<&'a str, Vec<Range<usize>>>,
 }
 
 impl<'a> Lines<'a> {
     fn of(text: &'a str) -> Self {
-        let mut starts = Vec::new();
-        let mut saying: HashMap<_, Vec<_>> = HashMap::new();
+        let mut lines = Self {
+            starts: Vec::new(),
+            saying: HashMap::new(),
+            indented: HashMap::new(),
+        };
         let mut at = 0;
         for line in text.split_inclusive('\n') {
             let said = line.trim_end_matches(['\n', '\r']);
             let range = at..at + said.len();
-            saying.entry(said.trim_start()).or_default().push(range);
-            starts.push(at);
+            let indented = lines.indented.entry(said.trim_start()).or_default();
+            indented.push(range.clone());
+            lines.saying.entry(said).or_default().push(range);
+            lines.starts.push(at);
             at += line.len();
         }
-        Self { starts, saying }
+        lines
     }
 
     /// Where the line after this place begins.
@@ -73,12 +80,22 @@ impl<'a> Lines<'a> {
         self.starts.get(next).copied()
     }
 
-    /// The first line from there on that ends this heredoc.
+    /// Where the line of this place begins.
+    fn around(&self, at: usize) -> usize {
+        let next = self.starts.partition_point(|start| *start <= at);
+        next.checked_sub(1).map_or(0, |this| self.starts[this])
+    }
+
+    /// The end of the first line from there on that ends this heredoc.
     fn end(&self, mark: &Mark<'_>, from: usize) -> Option<usize> {
-        let lines = self.saying.get(mark.word)?;
+        let by_word = if mark.indented {
+            &self.indented
+        } else {
+            &self.saying
+        };
+        let lines = by_word.get(mark.word)?;
         let first = lines.partition_point(|line| line.start < from);
-        let fits = |line: &&Range<usize>| mark.indented || line.len() == mark.word.len();
-        lines.get(first..)?.iter().find(fits).map(|line| line.end)
+        lines.get(first).map(|line| line.end)
     }
 }
 
@@ -89,7 +106,11 @@ impl Flat<'_> {
             return;
         };
         let end = at + 2 + mark.length;
-        match self.lines(end, &mark) {
+        let lines = match self.is_said(at) {
+            true => None,
+            false => self.lines(end, &mark),
+        };
+        match lines {
             Some(lines) => {
                 // With a space first: another `<<` may stand before it.
                 self.bytes[at..end].fill(b'x');
@@ -104,6 +125,12 @@ impl Flat<'_> {
             }
             None => self.bytes[at..at + 2].copy_from_slice(b"+ "),
         }
+    }
+
+    /// Whether a mark is only talked about: in a comment of its own, or first in a text.
+    fn is_said(&self, at: usize) -> bool {
+        let before = &self.text[self.lines.around(at)..at];
+        before.trim_start().starts_with('#') || before.ends_with(['"', '\'', '`', '/'])
     }
 
     /// The lines of a heredoc, with the one that ends it: from the line after its mark, or

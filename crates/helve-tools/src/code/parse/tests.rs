@@ -36,6 +36,10 @@ fn python_is_read_as_long_as_it_is_not_too_deep() {
         (format!("{0}\\\n{0}y", " ".repeat(200)), false),
         (format!("{0}\\\r\n{0}y", " ".repeat(200)), false),
         ("x".repeat(10_000), true),
+        // And only where a line begins.
+        (format!("x = 1{}# so", " ".repeat(1000)), true),
+        (format!("# \0{}y", " ".repeat(1000)), false),
+        (format!("\x0c{}y", "\t".repeat(100)), false),
     ] {
         assert_eq!(tamed(&PYTHON, &text).is_some(), is_read, "{text:?}");
     }
@@ -57,6 +61,10 @@ fn ruby_is_read_without_heredocs() {
         ("<<é\né\n", " xxx\n  \n"),
         ("<<<<A\nA", "<< xx\n "),
         ("<<\"a", "+ \"a"),
+        // What is only talked about takes no code with it.
+        ("# like <<A\nx\nA\n", "# like + A\nx\nA\n"),
+        ("f \"<<A\"\nx\nA\n", "f \"+ A\"\nx\nA\n"),
+        ("f /<<~A/\nx\nA\n", "f /+ ~A/\nx\nA\n"),
         ("<<", "<<"),
         ("<<-", "<<-"),
     ];
@@ -116,8 +124,12 @@ fn nothing_falls_over() {
 #[test]
 fn marks_without_end_are_not_looked_for_again_and_again() {
     let text = "<<A ".repeat(300_000);
-    let tamed = tamed(&RUBY, &text).unwrap_or_default();
-    assert_eq!(tamed, "+ A ".repeat(300_000));
+    let tame = tamed(&RUBY, &text).unwrap_or_default();
+    assert_eq!(tame, "+ A ".repeat(300_000));
+    // Lines that look like an end, and are none.
+    let ends = " A\n".repeat(300_000);
+    let tame = tamed(&RUBY, &format!("{text}\n{ends}")).unwrap_or_default();
+    assert_eq!(tame, format!("{}\n{ends}", "+ A ".repeat(300_000)));
 }
 
 fn scraps() -> impl Strategy<Value = String> {

@@ -117,12 +117,9 @@ fn is_here(config: &Config) -> bool {
                     .is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
         }
     });
-    // An address without a name is the only one there is.
-    let addresses = config
-        .get_hostaddrs()
-        .iter()
-        .all(std::net::IpAddr::is_loopback);
-    hosts && (!config.get_hosts().is_empty() || addresses)
+    // Where there are addresses, those are connected to, whatever they are named.
+    let mut addresses = config.get_hostaddrs().iter();
+    hosts && addresses.all(std::net::IpAddr::is_loopback)
 }
 
 impl Security {

@@ -47,6 +47,8 @@ async fn a_server_is_looked_at_before_anything_is_said_to_it() {
         // On this machine nothing is asked for that was not said.
         ("localhost", "", Plain),
         ("127.0.0.1", "", Plain),
+        ("", "", Plain),
+        ("", &ca, Refused("not valid for name")),
         ("localhost", "sslmode=prefer", unknown()),
         ("localhost", "sslmode=require", unknown()),
         ("localhost", &format!("sslmode=require&{ca}"), Tls),
@@ -57,17 +59,20 @@ async fn a_server_is_looked_at_before_anything_is_said_to_it() {
             Refused("not valid for name"),
         ),
         // Elsewhere it is, and whoever is named must vouch for it.
-        ("db.test", "hostaddr=127.0.0.1", unknown()),
-        ("db.test", "hostaddr=127.0.0.1&sslmode=disable", Plain),
-        ("db.test", &format!("hostaddr=127.0.0.1&{ca}"), Tls),
-        ("db.test", &format!("hostaddr=127.0.0.1&{other}"), unknown()),
-        (
-            "elsewhere.test",
-            &format!("hostaddr=127.0.0.1&{ca}"),
-            Refused("not valid for name"),
-        ),
+        ("db.test", "", unknown()),
+        ("db.test", "sslmode=disable", Plain),
+        ("db.test", &ca, Tls),
+        ("db.test", &other, unknown()),
+        ("elsewhere.test", &ca, Refused("not valid for name")),
     ] {
-        let url = format!("postgres://reader@{host}:{port}/postgres?{said}");
+        // Whatever the name leads to here, the server is at this address.
+        let mut url = match host {
+            "" => format!("postgres://reader@/postgres?hostaddr=127.0.0.1&port={port}"),
+            host => format!("postgres://reader@{host}:{port}/postgres?hostaddr=127.0.0.1"),
+        };
+        if !said.is_empty() {
+            url = format!("{url}&{said}");
+        }
         let rig = hub(&url).await;
         let sql = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
         let args = json!({"sql": sql});
@@ -99,7 +104,7 @@ async fn who_wants_tls_says_nothing_to_a_server_without() {
         client.read_to_end(&mut rest).await.unwrap();
         rest
     });
-    let url = format!("postgres://me@localhost:{port}/db?sslmode=require");
+    let url = format!("postgres://me@localhost:{port}/db?hostaddr=127.0.0.1&sslmode=require");
     let refused = hub(&url).await;
     let refused = refused
         .refused("database_query", json!({"sql": "SELECT 1"}))

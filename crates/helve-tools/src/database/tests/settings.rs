@@ -47,6 +47,17 @@ fn what_is_no_connection_is_refused() {
         ("a", "postgres://me@host/db?sslmode", "is none"),
         (
             "a",
+            "postgres://me@host/db?ssl%6Dode=require",
+            "where it is not read",
+        ),
+        (
+            "a",
+            "postgres://a?b@host/db?sslmode=require",
+            "where it is not read",
+        ),
+        ("a", "postgres://me@/db?hostaddr=10.0.0.5", ""),
+        (
+            "a",
             "postgres://me@/db?host=/run&sslmode=require",
             "over a Unix socket",
         ),
