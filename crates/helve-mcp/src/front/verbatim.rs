@@ -2,8 +2,8 @@
 //!
 //! The handler of the protocol library gives typed results, which would drop every key that
 //! the types do not know. So a result travels through them inside `_meta` of an empty one,
-//! and is taken out on the last step: from the message where there is one
-//! ([`Verbatim`], for connections and sessions), otherwise from the bytes of the body.
+//! and is taken out on the last step: from the message where there is one ([`Verbatim`] for
+//! sessions, [`super::stdio`] for connections), otherwise from the bytes of the body.
 
 use std::future::Future;
 use std::sync::LazyLock;

@@ -2,7 +2,7 @@
 //!
 //! A grammar is a table, and for what a table cannot tell a scanner in C. Three of those
 //! scanners fall over texts that can be written on purpose, and would take the whole hub with
-//! them. So no text gets to them that could do it: it is changed where nothing is lost by it,
+//! them. So no text gets to them that could do it: it is changed where little is lost by it,
 //! or not read at all. How far each may be trusted stands at its language.
 
 mod ruby;
@@ -115,7 +115,7 @@ fn in_ascii(text: &str) -> Cow<'_, str> {
 }
 
 /// How many columns a line of Python may be moved in. Each level of indentation takes one at
-/// least, and from 384 levels on the scanner writes its state past the end of its room.
+/// least, and from 384 levels on the scanner may write its state past the end of its room.
 const DEEPEST: usize = 320;
 
 fn is_shallow(text: &str) -> bool {

@@ -48,6 +48,8 @@ struct Flat<'a> {
 /// Where each line stands, so that a text full of marks is not searched for each of them.
 struct Lines<'a> {
     starts: Vec<usize>,
+    /// Which are nothing but a comment.
+    comments: Vec<bool>,
     /// Those that could end a heredoc, by what they say.
     saying: HashMap<&'a str, Vec<Range<usize>>>,
     /// The same, without the space before it.
@@ -58,6 +60,7 @@ impl<'a> Lines<'a> {
     fn of(text: &'a str) -> Self {
         let mut lines = Self {
             starts: Vec::new(),
+            comments: Vec::new(),
             saying: HashMap::new(),
             indented: HashMap::new(),
         };
@@ -65,8 +68,9 @@ impl<'a> Lines<'a> {
         for line in text.split_inclusive('\n') {
             let said = line.trim_end_matches(['\n', '\r']);
             let range = at..at + said.len();
-            let indented = lines.indented.entry(said.trim_start()).or_default();
-            indented.push(range.clone());
+            let bare = said.trim_start();
+            lines.comments.push(bare.starts_with('#'));
+            lines.indented.entry(bare).or_default().push(range.clone());
             lines.saying.entry(said).or_default().push(range);
             lines.starts.push(at);
             at += line.len();
@@ -80,10 +84,10 @@ impl<'a> Lines<'a> {
         self.starts.get(next).copied()
     }
 
-    /// Where the line of this place begins.
-    fn around(&self, at: usize) -> usize {
+    /// Whether this place is on a line that is a comment.
+    fn is_comment(&self, at: usize) -> bool {
         let next = self.starts.partition_point(|start| *start <= at);
-        next.checked_sub(1).map_or(0, |this| self.starts[this])
+        next.checked_sub(1).is_some_and(|this| self.comments[this])
     }
 
     /// The end of the first line from there on that ends this heredoc.
@@ -129,8 +133,7 @@ impl Flat<'_> {
 
     /// Whether a mark is only talked about: in a comment of its own, or first in a text.
     fn is_said(&self, at: usize) -> bool {
-        let before = &self.text[self.lines.around(at)..at];
-        before.trim_start().starts_with('#') || before.ends_with(['"', '\'', '`', '/'])
+        self.lines.is_comment(at) || self.text[..at].ends_with(['"', '\'', '`', '/'])
     }
 
     /// The lines of a heredoc, with the one that ends it: from the line after its mark, or

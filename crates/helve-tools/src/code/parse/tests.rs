@@ -130,6 +130,10 @@ fn marks_without_end_are_not_looked_for_again_and_again() {
     let ends = " A\n".repeat(300_000);
     let tame = tamed(&RUBY, &format!("{text}\n{ends}")).unwrap_or_default();
     assert_eq!(tame, format!("{}\n{ends}", "+ A ".repeat(300_000)));
+    // A line that is mostly space.
+    let space = " ".repeat(1_000_000);
+    let tame = tamed(&RUBY, &format!("{space}{text}")).unwrap_or_default();
+    assert_eq!(tame, format!("{space}{}", "+ A ".repeat(300_000)));
 }
 
 fn scraps() -> impl Strategy<Value = String> {
