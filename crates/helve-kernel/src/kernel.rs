@@ -131,6 +131,7 @@ struct Inner {
     sources: Sources,
     secret_key: [u8; 32],
     output_limit: usize,
+    sync_ends: bool,
     changes: broadcast::Sender<Change>,
     tokens: RwLock<tokens::Known>,
     searching: search::Searching,
@@ -193,6 +194,7 @@ pub struct Builder {
     sources: Sources,
     secret_key: Option<[u8; 32]>,
     output_limit: usize,
+    sync_ends: bool,
 }
 
 /// How long a result may be before it goes to an artifact.
@@ -284,6 +286,15 @@ impl Builder {
         self
     }
 
+    /// Whether the record of how a run ended is on the disk, too, before its answer leaves. If
+    /// nothing is said, it is written by then, so that nothing is lost with the process, and
+    /// on the disk some milliseconds later. What can have an effect is on the disk before it
+    /// begins, and what it changed before it is told, whatever is said here.
+    pub fn sync_ends(mut self, sync: bool) -> Self {
+        self.sync_ends = sync;
+        self
+    }
+
     /// Opens the kernel: loads what is kept, and settles what a crash left open.
     pub async fn open(self) -> Result<Kernel, OpenError> {
         let last = AuditFilter {
@@ -336,6 +347,7 @@ impl Builder {
                 sources: self.sources,
                 secret_key,
                 output_limit: self.output_limit,
+                sync_ends: self.sync_ends,
                 changes,
                 tokens: RwLock::default(),
                 searching: search::Searching::default(),
@@ -373,6 +385,7 @@ impl Kernel {
             sources: Sources::default(),
             secret_key: None,
             output_limit: OUTPUT_LIMIT,
+            sync_ends: false,
         }
     }
 

@@ -244,6 +244,10 @@ pub struct Move {
     pub changes: Option<Settled>,
     /// The runs whose changes it has taken back, or put back.
     pub turns: Vec<Turn>,
+    /// It need not be on the disk when this is done, only kept even if the process is killed
+    /// then, and on the disk a moment later: for the end of a run that has changed nothing
+    /// here.
+    pub soon: bool,
 }
 
 impl Move {
@@ -259,7 +263,17 @@ impl Move {
             approval: None,
             changes: None,
             turns: Vec::new(),
+            soon: false,
         }
+    }
+
+    /// Whether it is the end of a run that is running, and touches nothing else.
+    pub fn only_ends(&self) -> bool {
+        self.to.is_over()
+            && self.from.contains(&RunState::Running)
+            && self.approval.is_none()
+            && self.changes.is_none()
+            && self.turns.is_empty()
     }
 }
 
@@ -383,9 +397,9 @@ pub trait Store: Send + Sync {
         record: Record,
     ) -> Result<Opened, StoreError>;
 
-    /// Hands over a run that is open, for whoever need not wait until that is durable. The
-    /// store keeps the order: what is asked of it later is not durable before this is, and
-    /// goes with it where that costs less.
+    /// Hands over a run that is open, for whoever need not wait until that is durable. It is not
+    /// lost with the process. The store keeps the order: what is asked of it later is not
+    /// durable before this is, and goes with it where that costs less.
     async fn open_run_soon(&self, run: Run, record: Record) -> Result<Opening, StoreError> {
         self.open_run(run, None, None, record).await?;
         Ok(Opening::durable())

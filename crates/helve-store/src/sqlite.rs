@@ -3,6 +3,8 @@
 //! - *One writer.* A thread owns the only connection that writes. Whoever waits
 //!   while it syncs is written with the next sync (`writer`), and nobody is answered
 //!   before the sync that covers them.
+//! - *Calls are written beside it first*, to a journal (`calls`), and get into the tables
+//!   many at a time.
 //! - *Readers hold nobody up.* They have connections of their own, which see what is
 //!   committed (`readers`).
 //! - *One process.* A lock beside the file keeps a second hub from forking the chain.
@@ -10,12 +12,16 @@
 //!   [`StoreError::Damaged`], and the end of the chain is verified at every start.
 
 mod approvals;
+mod calls;
 mod chain;
 mod changes;
 mod failure;
 mod file;
+mod journal;
+mod op;
 mod queue;
 mod readers;
+mod replay;
 mod row;
 mod runs;
 mod schema;
@@ -26,6 +32,7 @@ mod tools;
 mod verbs;
 mod writer;
 
+use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -52,18 +59,21 @@ impl SqliteStore {
     /// the last entries of the chain are verified.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let lock = file::lock(path)?;
-        let opened = || -> Result<_, Failure> {
+        let opened = move || -> Result<_, Failure> {
             let mut conn = file::open_writer(path)?;
             schema::migrate(&mut conn)?;
             let head = chain::verified_head(&conn)?;
             file::grow_wal(path, &conn)?;
+            let (journal, head) = replay::take_up(path, &conn, head)?;
+            let newest = runs::newest(&conn)?;
             let readers = Readers::open(path)?;
-            Ok((conn, head, readers))
+            let writer = Writer::start(conn, head, journal, newest.as_deref(), lock)?;
+            Ok((readers, writer))
         };
-        let (conn, head, readers) = opened()?;
+        let (readers, writer) = opened()?;
         Ok(Self {
             readers: Arc::new(readers),
-            writer: Writer::start(conn, head, lock)?,
+            writer,
             path: path.to_owned(),
         })
     }
@@ -90,7 +100,7 @@ impl SqliteStore {
         T: Send + 'static,
         F: Fn(&mut Tx<'_>) -> Result<T, Failure> + Send + 'static,
     {
-        self.writer.submit(Sync::Full, work).await
+        self.writer.requests().submit(Sync::Full, work).await
     }
 
     /// Brings home what is in the log, and empties that: what was there before is in it.
@@ -99,6 +109,49 @@ impl SqliteStore {
         let emptied = tokio::task::spawn_blocking(move || file::empty_log(&path)).await;
         let crashed = |e| StoreError::Unwritable(format!("the log could not be emptied: {e}"));
         emptied.map_err(crashed)?.map_err(|e| e.to_error())
+    }
+
+    /// Looks up something that calls leave: all of them are there that came before.
+    async fn read_calls<T, F>(&self, work: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, Failure> + Send + 'static,
+    {
+        if self.writer.calls().any() {
+            self.writer.requests().settle(Sync::Later).await?;
+        }
+        self.read(work).await
+    }
+
+    /// Waits until a call that is written is on the disk.
+    fn durable(
+        &self,
+        number: u64,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send + 'static {
+        let calls = Arc::clone(self.writer.calls());
+        let requests = self.writer.requests().clone();
+        async move {
+            match calls.durable(number).await {
+                true => Ok(()),
+                // By the other way, then.
+                false => requests.settle(Sync::Full).await,
+            }
+        }
+    }
+
+    /// Leaves nothing in the journal of what is in the tables.
+    async fn empty_journal(&self) -> Result<(), StoreError> {
+        let (calls, requests) = (self.writer.calls(), self.writer.requests());
+        let failed = |e: std::io::Error| StoreError::Unwritable(e.to_string());
+        // Each half in its turn. Where calls have filled one meanwhile, once more.
+        let mut emptied = 0;
+        while emptied < 2 {
+            requests.settle(Sync::Full).await?;
+            if calls.turn().map_err(failed)? {
+                emptied += 1;
+            }
+        }
+        requests.settle(Sync::Full).await
     }
 
     /// Looks something up.

@@ -27,7 +27,7 @@ use serde_json::Value;
 use crate::exit::Failure;
 use crate::state::State;
 use crate::{env, load};
-use changes::{Changes, Sandbox};
+use changes::{Changes, Record, Sandbox};
 use chatlog::{Chatlog, ModelTable};
 use databases::Databases;
 use docker::Docker;
@@ -63,6 +63,8 @@ pub(crate) struct Config {
     pub approvals: Approvals,
     /// What is kept of files that runs changed.
     pub changes: Changes,
+    /// The record of what was done.
+    pub record: Record,
     /// The walls around programs.
     pub sandbox: Sandbox,
     /// The container engine, and what may run in it.
@@ -118,13 +120,14 @@ pub(crate) const LISTEN: &str = "127.0.0.1:7717";
 impl Config {
     /// Reads the workspace's file over the user's, under the environment. What the
     /// user forbids stays forbidden: rules of both hold, of approvers and of a secret the
-    /// user's, and either can require a sandbox.
+    /// user's, and either can require a sandbox, or ends that are synced.
     pub(crate) fn load(root: &Path) -> Result<Self, Failure> {
         let mut value = Value::Object(serde_json::Map::new());
         let users = env::config_home().map(|home| home.join("helve").join("config.toml"));
         let mut rules = Vec::new();
         let mut approvers = None;
         let mut require_sandbox = false;
+        let mut sync_ends = false;
         let mut allow = Vec::new();
         let mut images = Vec::new();
         let mut off = Vec::new();
@@ -150,6 +153,7 @@ impl Config {
                 secrets.add(alone.secrets);
                 approvers = approvers.or(alone.approvals.approvers);
                 require_sandbox |= alone.sandbox.require_sandbox;
+                sync_ends |= alone.record.sync_ends;
                 merge(&mut value, found);
             }
         }
@@ -173,6 +177,7 @@ impl Config {
         config.policy = rules;
         config.approvals.approvers = approvers;
         config.sandbox.require_sandbox = require_sandbox;
+        config.record.sync_ends = sync_ends;
         config.network.allow = allow;
         config.docker.images = images;
         config.toolsets.off = off;

@@ -139,6 +139,7 @@ impl Open {
             .store(store.clone())
             .policy(policy)
             .approvals(config.approval_rules())
+            .sync_ends(config.record.sync_ends)
             .root(root)
             .artifacts(state.artifacts())
             .keeper(keeper(&state, &config)?)

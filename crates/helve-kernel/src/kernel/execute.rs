@@ -243,14 +243,13 @@ impl Execution {
             }
         };
         self.unless_stopped()?;
-        let soon = self.may_begin_at_once(ready);
-        match soon {
+        match self.may_begin_at_once(ready) {
             true => self.hand_over_start(ready).await?,
             false => self.record_start(ready).await?,
         }
         *lock(&self.begun) = Some(Instant::now());
         self.unless_stopped()?;
-        if !soon {
+        if self.is_told_at_once(ready) {
             self.kernel.told(Change::Run(ready.run.clone()));
         }
 
@@ -281,7 +280,6 @@ impl Execution {
         if staged.is_none() && rows.is_empty() {
             return Ok((reply, None));
         }
-        self.start_is_durable().await?;
         Ok((reply, Some(Effect::new(staged, rows))))
     }
 

@@ -114,6 +114,7 @@ impl Kernel {
                 exit_code: answer.meta.exit_code,
                 answer: Some(kept),
                 changes: settled.clone(),
+                soon: !self.inner.sync_ends,
                 ..Move::new(
                     &ready.run,
                     &[RunState::Running],
@@ -124,10 +125,12 @@ impl Kernel {
             (step, record)
         };
         let (step, record) = end(answer);
-        let at = record.at;
+        let (at, soon) = (record.at, step.soon);
         let ended = self.inner.store.move_run(step, record).await;
-        if let Some(mut opening) = opening {
-            // After the end, with which it is durable: so only one of both wakes this task.
+        if let Some(mut opening) = opening
+            && !(soon && matches!(ended, Ok(true)))
+        {
+            // After the end, with which it is durable. What has an end has a start.
             opening.wait().await?;
         }
         if let Err(e) = ended {

@@ -1,16 +1,15 @@
 //! Runs that begin before the record of their start is durable.
 //!
-//! A function that only reads has no effect that a record would have to come before, and
-//! neither has one whose changes are all held back: if the hub dies in the middle, nothing has
+//! A tool that only reads has no effect that a record would have to come before, and neither
+//! has a function whose changes are all held back: if the hub dies in the middle, nothing has
 //! happened. What the record is for is that nobody *learns* anything without it, and that
-//! nothing is applied without it. So its start is handed to the store, which keeps the order,
-//! while the function runs; the changes are applied when start and intent are durable, and the
-//! answer leaves when the start and the end are, mostly in one commit. If the start cannot be
-//! written, there is no answer but that, and what was held back is dropped.
+//! nothing is applied without it. So its start is handed to the store, which keeps the order
+//! and loses nothing with the process; changes are applied when start and intent are durable,
+//! in one commit. If the start cannot be written, there is no answer but that, and what was
+//! held back is dropped.
 //!
-//! Everything else waits for the record of its start: what can have an effect, programs and
-//! servers elsewhere (which can do more than they say), and calls with an idempotency key,
-//! whose start says whether there is anything to run.
+//! Everything else waits until the record of its start is durable: what can have an effect, and
+//! calls with an idempotency key, whose start says whether there is anything to run.
 
 use std::future::Future;
 use std::pin::pin;
@@ -25,6 +24,10 @@ use crate::registry::Behind;
 use crate::run::RunState;
 use crate::{Answer, Change, Reply, StoreError, ToolError};
 
+fn is_function(ready: &Ready) -> bool {
+    matches!(ready.entry.behind, Behind::Handler(..))
+}
+
 /// How long a run may be under way before it is on the record for all to see.
 const SOON: Duration = Duration::from_millis(5);
 
@@ -33,8 +36,14 @@ impl Execution {
         let entry = &ready.entry;
         matches!(self.start, Start::Open)
             && self.ready.key.is_none()
-            && matches!(entry.behind, Behind::Handler(..))
-            && (entry.def.risk == Some(Risk::Read) || self.kernel.holds(entry).is_ok())
+            && (entry.def.risk == Some(Risk::Read)
+                || is_function(ready) && self.kernel.holds(entry).is_ok())
+    }
+
+    /// Whether all may hear now that it runs. Most functions are over before anybody could
+    /// look: of those it is told when they take longer.
+    pub(super) fn is_told_at_once(&self, ready: &Ready) -> bool {
+        lock(&self.opening).is_none() || !is_function(ready)
     }
 
     pub(super) async fn hand_over_start(&self, ready: &Ready) -> Result<(), ToolError> {

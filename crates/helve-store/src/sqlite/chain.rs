@@ -1,8 +1,11 @@
 //! The record: how entries are written, read and checked.
 
+use std::borrow::Cow;
+
 use helve_core::audit::{Entry, Hash, Head};
 use helve_kernel::store::{AuditFilter, Order, Record};
 use rusqlite::{Connection, Row, params};
+use serde::{Deserialize, Serialize};
 
 use super::failure::Failure;
 use super::row::{self, Query, change, count, number, shallow};
@@ -14,10 +17,10 @@ const TAIL: u64 = 1_000;
 
 /// A record, ready to be written: what costs time is done by whoever asks, not by
 /// the writer for whom all wait.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Line {
     at: i64,
-    event: &'static str,
+    event: Cow<'static, str>,
     actor: String,
     resource: String,
     text: String,
@@ -30,7 +33,7 @@ impl Line {
         }
         Ok(Self {
             at: record.at.0,
-            event: record.event,
+            event: Cow::Borrowed(record.event),
             text: record.canonical()?,
             actor: record.actor,
             resource: record.resource,

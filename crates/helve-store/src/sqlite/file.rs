@@ -110,7 +110,7 @@ pub(super) fn empty_log(path: &Path) -> Result<(), Failure> {
 }
 
 /// Opens or makes a file that only its owner may read.
-fn private(path: &Path) -> std::io::Result<File> {
+pub(super) fn private(path: &Path) -> std::io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
     #[cfg(unix)]
@@ -118,7 +118,7 @@ fn private(path: &Path) -> std::io::Result<File> {
     options.open(path)
 }
 
-fn beside(path: &Path, suffix: &str) -> PathBuf {
+pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     name.into()

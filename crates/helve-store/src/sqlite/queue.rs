@@ -1,10 +1,11 @@
 //! What waits for the writer, in order.
 //!
-//! The thread that takes from it sleeps until somebody waits for something: what is only
-//! handed over keeps its place, and wakes nobody.
+//! The thread that takes from it sleeps until somebody waits for something, or until
+//! something is due that nobody waits for.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use helve_kernel::StoreError;
 
@@ -15,23 +16,16 @@ pub(super) struct Queue<T> {
 
 struct Waiting<T> {
     requests: VecDeque<T>,
-    /// Somebody waits for one of them.
-    hurry: bool,
+    /// When there is something to do even if nobody asks.
+    due: Option<Instant>,
     closed: bool,
-}
-
-/// Whether somebody waits for a request.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Hurry {
-    Yes,
-    No,
 }
 
 impl<T> Queue<T> {
     pub(super) fn new() -> Self {
         let waiting = Waiting {
             requests: VecDeque::new(),
-            hurry: false,
+            due: None,
             closed: false,
         };
         Self {
@@ -45,27 +39,26 @@ impl<T> Queue<T> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn put(&self, request: T, hurry: Hurry) -> Result<(), StoreError> {
+    pub(super) fn put(&self, request: T) -> Result<(), StoreError> {
         let mut waiting = self.lock();
         if waiting.closed {
             return Err(StoreError::Closed);
         }
         waiting.requests.push_back(request);
-        if hurry == Hurry::Yes {
-            self.wake(waiting);
+        let first = waiting.requests.len() == 1;
+        drop(waiting);
+        if first {
+            self.came.notify_one();
         }
         Ok(())
     }
 
-    /// Somebody waits now for what was put without hurry.
-    pub(super) fn hurry(&self) {
-        self.wake(self.lock());
-    }
-
-    fn wake(&self, mut waiting: MutexGuard<'_, Waiting<T>>) {
-        let already = std::mem::replace(&mut waiting.hurry, true);
-        drop(waiting);
-        if !already {
+    /// There is something to do by then, unless something was due before.
+    pub(super) fn due_in(&self, time: Duration) {
+        let mut waiting = self.lock();
+        if waiting.due.is_none() {
+            waiting.due = Some(Instant::now() + time);
+            drop(waiting);
             self.came.notify_one();
         }
     }
@@ -76,19 +69,32 @@ impl<T> Queue<T> {
         self.came.notify_one();
     }
 
-    /// All that waits, as many as that at most, once somebody waits for one of them; `None`
-    /// after the last.
+    /// All that waits, as many as that at most, once there is something; nothing where
+    /// something is due; `None` after the last.
     pub(super) fn take(&self, most: usize) -> Option<Vec<T>> {
-        let idle = |waiting: &mut Waiting<T>| !waiting.closed && !waiting.hurry;
-        let waiting = self.came.wait_while(self.lock(), idle);
-        let mut waiting = waiting.unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.lock();
+        while waiting.requests.is_empty() && !waiting.closed {
+            let left = waiting.due.map(|due| due.duration_since(Instant::now()));
+            waiting = match left {
+                Some(Duration::ZERO) => break,
+                Some(left) => {
+                    let woken = self.came.wait_timeout(waiting, left);
+                    woken.unwrap_or_else(PoisonError::into_inner).0
+                }
+                None => {
+                    let woken = self.came.wait(waiting);
+                    woken.unwrap_or_else(PoisonError::into_inner)
+                }
+            };
+        }
         if waiting.requests.is_empty() && waiting.closed {
             return None;
         }
+        if waiting.requests.is_empty() {
+            waiting.due = None;
+        }
         let count = waiting.requests.len().min(most);
-        let taken = waiting.requests.drain(..count).collect();
-        waiting.hurry = !waiting.requests.is_empty();
-        Some(taken)
+        Some(waiting.requests.drain(..count).collect())
     }
 
     /// What the thread that takes holds on to: with it goes all that waits, so that nobody

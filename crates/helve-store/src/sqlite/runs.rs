@@ -1,39 +1,83 @@
 //! Runs, the keys that lead to them, and what they wrote.
 
+use std::borrow::Cow;
+
 use helve_core::audit::Hash;
 use helve_kernel::store::{Done, IdempotencyKey, Move, Opened, RunFilter};
 use helve_kernel::{Approval, ApprovalId, At, Chunk, Run, RunId, RunState, Stream};
 use rusqlite::{Connection, Row, params};
+use serde::{Deserialize, Serialize};
 
 use super::approvals::{self, NewApproval};
 use super::chain::Line;
 use super::changes;
 use super::failure::Failure;
+use super::op::End;
 use super::row::{
     self, Query, at, change, count, hash, json, maybe_at, maybe_value, number, rows, value, word,
 };
 use super::writer::Tx;
 
 /// A run, ready to be written.
-pub(super) struct NewRun {
-    run: Run,
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct RunRow {
+    pub(super) id: String,
+    tool: String,
+    version: String,
+    version_hash: String,
+    owner: String,
+    under: Option<String>,
+    agent: Option<String>,
+    pub(super) state: Cow<'static, str>,
+    pub(super) open: bool,
+    created: i64,
+    started: Option<i64>,
+    pub(super) ended: Option<i64>,
+    approval: Option<String>,
+    pub(super) exit_code: Option<i32>,
     args: String,
-    answer: Option<String>,
+    pub(super) answer: Option<String>,
+}
+
+impl RunRow {
+    pub(super) fn new(run: Run) -> Result<Self, Failure> {
+        Ok(Self {
+            id: run.id.as_str().to_owned(),
+            version_hash: run.version_hash.to_string(),
+            state: Cow::Borrowed(run.state.as_str()),
+            open: !run.state.is_over(),
+            created: run.created.0,
+            started: run.started.map(|at| at.0),
+            ended: run.ended.map(|at| at.0),
+            approval: run.approval.as_ref().map(|id| id.as_str().to_owned()),
+            exit_code: run.exit_code,
+            args: json(&run.args)?,
+            answer: run.answer.as_ref().map(json).transpose()?,
+            tool: run.tool,
+            version: run.version,
+            owner: run.owner,
+            under: run.under,
+            agent: run.agent,
+        })
+    }
+}
+
+/// A run with what it waits for and the key that leads to it.
+pub(super) struct NewRun {
+    row: RunRow,
     approval: Option<NewApproval>,
     key: Option<IdempotencyKey>,
 }
 
 impl NewRun {
     pub(super) fn new(
-        run: Run,
+        row: RunRow,
         approval: Option<Approval>,
         key: Option<IdempotencyKey>,
     ) -> Result<Self, Failure> {
         Ok(Self {
-            args: json(&run.args)?,
-            answer: run.answer.as_ref().map(json).transpose()?,
             approval: approval.map(NewApproval::new).transpose()?,
-            run,
+            row,
             key,
         })
     }
@@ -50,45 +94,71 @@ pub(super) fn open(tx: &mut Tx<'_>, new: &NewRun, line: &Line) -> Result<Opened,
             Opened::KeyTaken
         });
     }
-    let run = &new.run;
-    change(
-        tx.conn,
-        "INSERT INTO runs (id, tool, version, version_hash, owner, under, agent, state, open,
-             created, started, ended, approval, exit_code, args, answer)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
-        params![
-            run.id.as_str(),
-            run.tool,
-            run.version,
-            run.version_hash.as_bytes(),
-            run.owner,
-            run.under,
-            run.agent,
-            run.state.as_str(),
-            !run.state.is_over(),
-            run.created.0,
-            run.started.map(|at| at.0),
-            run.ended.map(|at| at.0),
-            run.approval.as_ref().map(ApprovalId::as_str),
-            run.exit_code,
-            new.args,
-            new.answer
-        ],
-    )?;
+    insert(tx.conn, "INSERT", &new.row, None)?;
     if let Some(approval) = &new.approval {
         approvals::insert(tx.conn, approval)?;
     }
     if let Some(key) = &new.key {
         let sql = "INSERT INTO keys (owner, key, body, run) VALUES (?1, ?2, ?3, ?4)";
         let body = key.body.as_bytes();
-        change(
-            tx.conn,
-            sql,
-            params![key.owner, key.key, body, run.id.as_str()],
-        )?;
+        change(tx.conn, sql, params![key.owner, key.key, body, new.row.id])?;
     }
     tx.append(line)?;
     Ok(Opened::New)
+}
+
+/// Writes a run whose id is known to be new. Where it was used nevertheless, the first keeps
+/// its row, and the record tells of both.
+pub(super) fn insert_new(
+    conn: &Connection,
+    row: &RunRow,
+    end: Option<&End>,
+) -> Result<(), Failure> {
+    insert(conn, "INSERT OR IGNORE", row, end)
+}
+
+fn insert(conn: &Connection, verb: &str, row: &RunRow, end: Option<&End>) -> Result<(), Failure> {
+    let after = row.ended(end);
+    let hash = Hash::parse(&row.version_hash)
+        .ok_or_else(|| Failure::Broken(format!("`{}` is no hash", row.version_hash)))?;
+    let sql = format!(
+        "{verb} INTO runs (id, tool, version, version_hash, owner, under, agent, state, open,
+             created, started, ended, approval, exit_code, args, answer)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)"
+    );
+    change(
+        conn,
+        &sql,
+        params![
+            row.id,
+            row.tool,
+            row.version,
+            hash.as_bytes(),
+            row.owner,
+            row.under,
+            row.agent,
+            after.state,
+            after.open,
+            row.created,
+            row.started,
+            after.ended,
+            row.approval,
+            after.exit_code,
+            row.args,
+            after.answer
+        ],
+    )?;
+    Ok(())
+}
+
+/// The id of the newest of all runs.
+pub(super) fn newest(conn: &Connection) -> Result<Option<String>, Failure> {
+    let sql = "SELECT max(id) AS id FROM runs";
+    let newest = row::row(conn, sql, params![], |row| {
+        let id: Option<String> = row.get("id")?;
+        Ok(id)
+    })?;
+    Ok(newest.flatten())
 }
 
 fn used(conn: &Connection, key: &IdempotencyKey) -> Result<Option<(Hash, RunId)>, Failure> {

@@ -10,7 +10,7 @@ use super::failure::Failure;
 
 /// Each brings a file from its place in the list to the next; never changed once
 /// released.
-const MIGRATIONS: &[&str] = &[FIRST, CHANGES];
+const MIGRATIONS: &[&str] = &[FIRST, CHANGES, CALLS];
 
 /// Brings a file up to date.
 pub(super) fn migrate(conn: &mut Connection) -> Result<(), Failure> {
@@ -182,4 +182,13 @@ const CHANGES: &str = "
         PRIMARY KEY (path, ord)
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX changed_paths_ord ON changed_paths (ord, path);
+";
+
+const CALLS: &str = "
+    -- Which calls of the journal are in the tables: those of this epoch, up to that number.
+    CREATE TABLE journal (
+        epoch INTEGER NOT NULL,
+        done INTEGER NOT NULL
+    ) STRICT;
+    INSERT INTO journal (epoch, done) VALUES (0, 0);
 ";

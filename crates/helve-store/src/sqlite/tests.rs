@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod calls;
 mod damage;
 mod sharing;
 
@@ -112,7 +113,7 @@ async fn nobody_else_may_read_it() {
         found.push(entry.file_name().into_string().unwrap());
     }
     found.sort();
-    let wanted = ["helve.db", "helve.db-shm", "helve.db-wal", "helve.db.lock"];
+    let wanted = ["", "-calls", "-shm", "-wal", ".lock"].map(|end| format!("helve.db{end}"));
     assert_eq!(found, wanted);
 }
 

@@ -16,8 +16,10 @@ use helve_kernel::{
 
 use serde_json::Value;
 
+use super::calls::Way;
 use super::chain::{self, Line};
-use super::runs::{self, NewRun};
+use super::op::End;
+use super::runs::{self, NewRun, RunRow};
 use super::tools::{self, NewVersion};
 use super::writer::Sync;
 use super::{SqliteStore, approvals, changes, row, tokens};
@@ -82,23 +84,46 @@ impl Store for SqliteStore {
         key: Option<IdempotencyKey>,
         record: Record,
     ) -> Result<Opened, StoreError> {
-        let line = Line::new(record)?;
-        let new = NewRun::new(run, approval, key)?;
+        let (mut row, mut line) = (RunRow::new(run)?, Line::new(record)?);
+        if approval.is_none() && key.is_none() {
+            match self.writer.calls().open(row, line)? {
+                Way::Taken(number) => {
+                    self.durable(number).await?;
+                    return Ok(Opened::New);
+                }
+                Way::Not(back) => (row, line) = back,
+            }
+        } else {
+            self.writer.calls().note(&row);
+        }
+        let new = NewRun::new(row, approval, key)?;
         self.write(move |tx| runs::open(tx, &new, &line)).await
     }
 
     async fn open_run_soon(&self, run: Run, record: Record) -> Result<Opening, StoreError> {
-        let line = Line::new(record)?;
-        let new = NewRun::new(run, None, None)?;
-        let durable = self
-            .writer
-            .hand_over(move |tx| runs::open(tx, &new, &line).map(drop))?;
-        Ok(Opening::pending(durable))
+        let (row, line) = (RunRow::new(run)?, Line::new(record)?);
+        let (row, line) = match self.writer.calls().open(row, line)? {
+            Way::Taken(number) => return Ok(Opening::pending(self.durable(number))),
+            Way::Not(back) => back,
+        };
+        let new = NewRun::new(row, None, None)?;
+        self.write(move |tx| runs::open(tx, &new, &line)).await?;
+        Ok(Opening::durable())
     }
 
     async fn move_run(&self, step: Move, record: Record) -> Result<bool, StoreError> {
-        let line = Line::new(record)?;
-        let answer = step.answer.as_ref().map(row::json).transpose()?;
+        let mut line = Line::new(record)?;
+        let mut answer = step.answer.as_ref().map(row::json).transpose()?;
+        if step.only_ends() {
+            let end = End::new(&step, answer);
+            match self.writer.calls().end(&step.run, end, line)? {
+                Way::Taken(_) if step.soon => return Ok(true),
+                Way::Taken(number) => return self.durable(number).await.map(|()| true),
+                Way::Not((end, back)) => (answer, line) = (end.into_answer(), back),
+            }
+        } else {
+            self.writer.calls().release(&step.run);
+        }
         self.write(move |tx| runs::step(tx, &step, answer.as_deref(), &line))
             .await
     }
@@ -118,21 +143,23 @@ impl Store for SqliteStore {
 
     async fn run(&self, id: &RunId) -> Result<Option<Run>, StoreError> {
         let id = id.clone();
-        self.read(move |conn| runs::get(conn, &id)).await
+        self.read_calls(move |conn| runs::get(conn, &id)).await
     }
 
     async fn runs(&self, filter: RunFilter, limit: usize) -> Result<Vec<Run>, StoreError> {
-        self.read(move |conn| runs::list(conn, filter, limit)).await
+        self.read_calls(move |conn| runs::list(conn, filter, limit))
+            .await
     }
 
     async fn activity(&self, since: At, limit: usize) -> Result<Vec<Done>, StoreError> {
-        self.read(move |conn| runs::activity(conn, since, limit))
+        self.read_calls(move |conn| runs::activity(conn, since, limit))
             .await
     }
 
     async fn append_chunks(&self, run: &RunId, chunks: Vec<Chunk>) -> Result<(), StoreError> {
         let run = run.clone();
         self.writer
+            .requests()
             .submit(Sync::Later, move |tx| {
                 runs::append_chunks(tx.conn, &run, &chunks)
             })
@@ -196,6 +223,7 @@ impl Store for SqliteStore {
         approval: Option<Approval>,
         record: Record,
     ) -> Result<bool, StoreError> {
+        self.writer.calls().release(&changes.run);
         self.put_changes(changes, approval, record).await
     }
 
@@ -268,6 +296,7 @@ impl Store for SqliteStore {
         let purged = self.write(move |tx| changes::purge(tx, &places, &line));
         let purged = purged.await?;
         self.empty_log().await?;
+        self.empty_journal().await?;
         Ok(purged)
     }
 
@@ -293,11 +322,11 @@ impl Store for SqliteStore {
     }
 
     async fn audit(&self, filter: AuditFilter, limit: usize) -> Result<Vec<Entry>, StoreError> {
-        self.read(move |conn| chain::entries(conn, filter, limit))
+        self.read_calls(move |conn| chain::entries(conn, filter, limit))
             .await
     }
 
     async fn audit_head(&self) -> Result<Head, StoreError> {
-        self.read(chain::head).await
+        self.read_calls(chain::head).await
     }
 }

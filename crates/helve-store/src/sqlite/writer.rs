@@ -3,8 +3,8 @@
 //! Requests wait in a queue. The thread takes all that wait, does them one after
 //! the other in one transaction, syncs once, and only then answers them all. So
 //! many callers share the price of one sync, and one caller alone waits for nobody.
-//! A request that nobody waits for yet does not wake it: it keeps its place, and is
-//! done with the next that somebody waits for.
+//! What has gathered in the journal (`calls`) goes into the tables first, in each of its
+//! transactions, and some milliseconds after the first of it where nothing else comes.
 //!
 //! - *All or nothing, for each.* A request that fails by its own fault takes the
 //!   transaction back; the others are done again without it. That costs the rare
@@ -13,21 +13,31 @@
 //!   The next request tries again: there may be space by then.
 
 use std::fs::File;
-use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use helve_core::audit::Head;
 use helve_kernel::StoreError;
-use rusqlite::Connection;
+use rusqlite::{Connection, params};
 use tokio::sync::oneshot;
 
+use super::calls::{Batch, Calls};
 use super::failure::Failure;
-use super::queue::{Hurry, Queue};
+use super::journal::Journal;
+use super::op;
+use super::queue::Queue;
+use super::row::{change, number};
 
 /// How many requests go into one transaction at most.
 const BATCH: usize = 512;
+
+/// How long a call is in the journal alone before it is brought into the tables.
+const SOON: Duration = Duration::from_millis(10);
+
+/// How long to wait before that is tried again.
+const RETRY: Duration = Duration::from_secs(1);
 
 /// What must have happened before a request is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,11 +58,16 @@ pub(super) struct Tx<'c> {
 }
 
 pub(super) struct Writer {
-    queue: Arc<Queue<Box<dyn Request>>>,
+    queue: Requests,
+    calls: Arc<Calls>,
     thread: Mutex<Option<JoinHandle<()>>>,
     #[cfg_attr(not(test), expect(dead_code, reason = "what tests count"))]
     commits: Arc<AtomicU64>,
 }
+
+/// Those who ask. Clones share it.
+#[derive(Clone)]
+pub(super) struct Requests(Arc<Queue<Box<dyn Request>>>);
 
 impl std::fmt::Debug for Writer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -62,14 +77,24 @@ impl std::fmt::Debug for Writer {
 
 impl Writer {
     /// Starts the thread, which keeps the lock until all is written.
-    pub(super) fn start(conn: Connection, head: Head, lock: File) -> Result<Self, Failure> {
+    pub(super) fn start(
+        conn: Connection,
+        head: Head,
+        journal: Journal,
+        newest: Option<&str>,
+        lock: File,
+    ) -> Result<Self, Failure> {
         let queue = Arc::new(Queue::new());
+        let due = Arc::clone(&queue);
+        let calls = Calls::start(journal, newest, move || due.due_in(SOON))?;
         let commits = Arc::new(AtomicU64::new(0));
         let mut desk = Desk {
             conn,
             head,
             minute: None,
             sync: Sync::Full,
+            calls: Arc::clone(&calls),
+            unsynced: false,
             commits: Arc::clone(&commits),
             _lock: lock,
         };
@@ -79,12 +104,38 @@ impl Writer {
             .name("helve-store".to_owned())
             .spawn(move || desk.serve(&waiting))?;
         Ok(Self {
-            queue,
+            queue: Requests(queue),
+            calls,
             thread: Mutex::new(Some(thread)),
             commits,
         })
     }
 
+    pub(super) fn calls(&self) -> &Arc<Calls> {
+        &self.calls
+    }
+
+    /// Those who ask, for whoever outlives a borrow of this.
+    pub(super) fn requests(&self) -> &Requests {
+        &self.queue
+    }
+
+    /// Lets the thread end after what waits now; whoever asks first may join it.
+    pub(super) fn stop(&self) -> Option<JoinHandle<()>> {
+        self.calls.close();
+        self.queue.0.close();
+        let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        thread.take()
+    }
+
+    /// How many transactions were committed so far.
+    #[cfg(test)]
+    pub(super) fn commits(&self) -> u64 {
+        self.commits.load(Ordering::Relaxed)
+    }
+}
+
+impl Requests {
     /// Asks for something and waits for what comes of it. A caller who stops
     /// waiting takes nothing back.
     pub(super) async fn submit<T, F>(&self, sync: Sync, work: F) -> Result<T, StoreError>
@@ -99,48 +150,13 @@ impl Writer {
             answer: None,
             to,
         };
-        self.queue.put(Box::new(request), Hurry::Yes)?;
+        self.0.put(Box::new(request))?;
         answer.await.map_err(|_| StoreError::Closed)?
     }
 
-    /// Asks for something that must come before whatever is asked for next, and leaves
-    /// the waiting to whoever polls what it gives back.
-    pub(super) fn hand_over<F>(
-        &self,
-        work: F,
-    ) -> Result<impl Future<Output = Result<(), StoreError>> + Send + 'static, StoreError>
-    where
-        F: Fn(&mut Tx<'_>) -> Result<(), Failure> + Send + 'static,
-    {
-        let (to, mut answer) = oneshot::channel();
-        let request = Asked {
-            work,
-            sync: Sync::Full,
-            answer: None,
-            to,
-        };
-        self.queue.put(Box::new(request), Hurry::No)?;
-        let queue = Arc::clone(&self.queue);
-        Ok(async move {
-            if let Ok(done) = answer.try_recv() {
-                return done;
-            }
-            queue.hurry();
-            answer.await.map_err(|_| StoreError::Closed)?
-        })
-    }
-
-    /// Lets the thread end after what waits now; whoever asks first may join it.
-    pub(super) fn stop(&self) -> Option<JoinHandle<()>> {
-        self.queue.close();
-        let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
-        thread.take()
-    }
-
-    /// How many transactions were committed so far.
-    #[cfg(test)]
-    pub(super) fn commits(&self) -> u64 {
-        self.commits.load(Ordering::Relaxed)
+    /// Waits until all that was written to the journal before is in the tables.
+    pub(super) async fn settle(&self, sync: Sync) -> Result<(), StoreError> {
+        self.submit(sync, |_| Ok(())).await
     }
 }
 
@@ -190,9 +206,21 @@ struct Desk {
     head: Head,
     minute: Option<i64>,
     sync: Sync,
+    calls: Arc<Calls>,
+    /// Something was committed that is not on the disk.
+    unsynced: bool,
     commits: Arc<AtomicU64>,
     // After the connection: the file is closed before another may open it.
     _lock: File,
+}
+
+/// Whatever becomes of the thread: nothing is taken that it would have to write.
+struct Closing(Arc<Calls>);
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        self.0.close();
+    }
 }
 
 /// Why a batch was taken back.
@@ -205,43 +233,76 @@ enum Undone {
 
 impl Desk {
     fn serve(mut self, queue: &Queue<Box<dyn Request>>) {
-        let _closing = queue.closing();
+        let _closing = (queue.closing(), Closing(Arc::clone(&self.calls)));
         while let Some(batch) = queue.take(BATCH) {
-            self.settle(batch);
+            let settled = match batch.is_empty() {
+                true => self.tidy(),
+                false => self.settle(batch),
+            };
+            if !settled {
+                queue.due_in(RETRY);
+            }
+        }
+        if self.tidy() {
+            self.calls.clear();
         }
         // So that the file alone holds all of it; the log is kept for the next time.
         let _ = self.conn.execute_batch("PRAGMA wal_checkpoint(PASSIVE)");
     }
 
-    /// Does a batch and tells everyone what came of it.
-    fn settle(&mut self, mut batch: Vec<Box<dyn Request>>) {
+    /// Brings what is in the journal into the tables, and all of it to the disk; `false`
+    /// where that cannot be done now.
+    fn tidy(&mut self) -> bool {
+        if !self.calls.any() && !self.unsynced {
+            return true;
+        }
+        self.commit(&mut []).is_ok()
+    }
+
+    /// Does a batch and tells everyone what came of it; `false` where something waits that
+    /// could not be written.
+    fn settle(&mut self, mut batch: Vec<Box<dyn Request>>) -> bool {
         while !batch.is_empty() {
             match self.commit(&mut batch) {
                 Ok(()) => batch.drain(..).for_each(|r| r.tell(None)),
                 Err(Undone::By(i, failure)) => batch.remove(i).tell(Some(&failure)),
                 Err(Undone::ByDisk(failure)) => {
                     batch.drain(..).for_each(|r| r.tell(Some(&failure)));
+                    return !self.calls.any();
                 }
             }
         }
+        true
     }
 
     /// One transaction; where it fails, everything is as it was.
-    fn commit(&mut self, batch: &mut [Box<dyn Request>]) -> Result<(), Undone> {
-        let (head, minute) = self.attempt(batch).inspect_err(|_| {
+    fn commit(&mut self, requests: &mut [Box<dyn Request>]) -> Result<(), Undone> {
+        let full = requests.is_empty() || requests.iter().any(|r| r.sync() == Sync::Full);
+        let calls = self.calls.batch();
+        let done = self.attempt(full, &calls, requests);
+        let (head, minute) = done.inspect_err(|undone| {
             // SQLite has often done so itself. Where this fails, the next
             // transaction cannot begin, and tells.
             if !self.conn.is_autocommit() {
                 let _ = self.conn.execute_batch("ROLLBACK");
             }
+            if matches!(undone, Undone::ByDisk(_)) {
+                self.calls.not_folded();
+            }
         })?;
         (self.head, self.minute) = (head, minute);
+        self.unsynced = !full;
+        self.calls.folded(calls.last, full);
         self.commits.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 
-    fn attempt(&mut self, batch: &mut [Box<dyn Request>]) -> Result<(Head, Option<i64>), Undone> {
-        let full = batch.iter().any(|r| r.sync() == Sync::Full);
+    fn attempt(
+        &mut self,
+        full: bool,
+        calls: &Batch,
+        requests: &mut [Box<dyn Request>],
+    ) -> Result<(Head, Option<i64>), Undone> {
         let sync = if full { Sync::Full } else { Sync::Later };
         if sync != self.sync {
             self.set_sync(sync).map_err(Undone::ByDisk)?;
@@ -252,7 +313,15 @@ impl Desk {
             head: self.head,
             minute: self.minute,
         };
-        for (i, request) in batch.iter_mut().enumerate() {
+        if !calls.ops.is_empty() {
+            op::fold(&mut tx, calls.ops.iter().map(|op| &**op)).map_err(Undone::ByDisk)?;
+        }
+        if !calls.ops.is_empty() || full && self.unsynced {
+            // A commit that writes nothing syncs nothing.
+            let sql = "UPDATE journal SET done = max(done, ?1)";
+            change(tx.conn, sql, params![number(calls.last)]).map_err(Undone::ByDisk)?;
+        }
+        for (i, request) in requests.iter_mut().enumerate() {
             request
                 .run(&mut tx)
                 .map_err(|failure| match failure.is_own() {

@@ -1,5 +1,5 @@
-//! `[changes]` and `[sandbox]`: how long what was there before is kept, and whether
-//! programs may run without walls around them.
+//! `[changes]`, `[record]` and `[sandbox]`: how long what was there before is kept, when
+//! the record is on the disk, and whether programs may run without walls around them.
 
 use std::time::Duration;
 
@@ -17,6 +17,14 @@ pub(crate) struct Changes {
     pub keep: Option<String>,
     /// How much of it is kept at most, like `10GB` [default: `10GB`].
     pub quota: Option<String>,
+}
+
+/// The record of what was done.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Record {
+    /// Whether how a call ended is on the disk, too, before its answer leaves [default: false]. By then it is always written, so that a hub that is killed loses nothing; a machine that loses its power may lose the ends, and the reads, of its last hundredth of a second. What can have an effect is always on the disk before it begins. What the user requires, a workspace cannot take back.
+    pub sync_ends: bool,
 }
 
 /// The walls around programs.

@@ -59,7 +59,7 @@ pub async fn a_run_that_is_handed_over_keeps_its_place(store: Kept) {
         ..a_run()
     };
     // What is asked later finds it, whether or not somebody waited for it.
-    for waits in [false, true] {
+    for (waits, soon) in [(false, false), (true, false), (false, true), (true, true)] {
         let run = begun();
         let opening = store.open_run_soon(run.clone(), record("run.started", &run.id));
         let mut opening = opening.await.unwrap();
@@ -67,9 +67,14 @@ pub async fn a_run_that_is_handed_over_keeps_its_place(store: Kept) {
             opening.wait().await.unwrap();
             assert_eq!(get(&store, &run.id).await, run);
         }
-        let end = step(&run.id, &[Running], Succeeded, 2_000);
-        let ended = store.move_run(end, record("run.ended", &run.id)).await;
-        assert!(ended.unwrap(), "{waits}");
+        let end = || Move {
+            soon,
+            ..step(&run.id, &[Running], Succeeded, 2_000)
+        };
+        for first in [true, false] {
+            let ended = store.move_run(end(), record("run.ended", &run.id)).await;
+            assert_eq!(ended.unwrap(), first, "{waits} {soon}");
+        }
         opening.wait().await.unwrap();
         assert_eq!(get(&store, &run.id).await.state, Succeeded);
     }

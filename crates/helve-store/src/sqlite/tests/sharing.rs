@@ -2,16 +2,15 @@
 
 use std::sync::mpsc;
 
+use helve_kernel::RunId;
 use helve_kernel::store::Record;
-use helve_kernel::store::contract::step;
-use helve_kernel::{RunId, RunState};
 use tokio::task::JoinSet;
 
 use super::*;
 
 /// Holds the writer up until what it gives is dropped: who asks meanwhile waits
 /// together.
-async fn hold(store: &Arc<SqliteStore>) -> mpsc::Sender<()> {
+pub(super) async fn hold(store: &Arc<SqliteStore>) -> mpsc::Sender<()> {
     let (release, held) = mpsc::channel();
     let (begun, mut begins) = tokio::sync::mpsc::unbounded_channel();
     let store = store.clone();
@@ -43,43 +42,17 @@ async fn those_who_wait_share_a_sync() {
     let before = store.writer.commits();
     for _ in 0..64 {
         let store = store.clone();
-        set.spawn(async move {
-            let run = a_run();
-            let note = record("run.opened", &run.id);
-            store.open_run(run, None, None, note).await
-        });
+        set.spawn(async move { store.record(record("hub.noted", "hub")).await });
     }
     all_have_asked().await;
     drop(release);
-    for opened in set.join_all().await {
-        assert_eq!(opened.unwrap(), Opened::New);
+    for noted in set.join_all().await {
+        noted.unwrap();
     }
     // The one that held them up, and all of them.
     assert_eq!(store.writer.commits() - before, 2);
     let kept: Kept = store;
     assert_eq!(whole(&kept).await.len(), 64);
-}
-
-#[tokio::test]
-async fn a_start_that_nobody_waits_for_goes_with_the_end() {
-    let (store, _folder) = fresh();
-    let before = store.writer.commits();
-    let mut run = a_run();
-    run.state = RunState::Running;
-    let opening = store.open_run_soon(run.clone(), record("run.started", &run.id));
-    let mut opening = opening.await.unwrap();
-    let end = step(&run.id, &[RunState::Running], RunState::Succeeded, 2_000);
-    let ended = store.move_run(end, record("run.ended", &run.id)).await;
-    assert!(ended.unwrap());
-    opening.wait().await.unwrap();
-    assert_eq!(store.writer.commits() - before, 1);
-    // A store that closes writes what was handed to it.
-    let last = a_run();
-    let opening = store.open_run_soon(last.clone(), record("run.started", &last.id));
-    let mut opening = opening.await.unwrap();
-    store.close().await;
-    opening.wait().await.unwrap();
-    assert_eq!(store.writer.commits() - before, 2);
 }
 
 #[tokio::test]

@@ -1,0 +1,188 @@
+//! A file into which calls are written before they are in the tables.
+//!
+//! An entry is one small write at the next place, where a commit of the database is many
+//! pages. The file has its size from the start, so that to make it durable needs no news of
+//! the file system. It has two halves: while one is written, what is in the other gets into
+//! the tables, and then that one is free again.
+//!
+//! An entry tells the epoch of the store (one for each time that it was opened) and its
+//! number, and a check over both and its text. So what an earlier use of the same place left
+//! is never taken for what follows, and an entry of which only a part reached the disk is
+//! none.
+
+use std::fs::File;
+use std::io::Result;
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use helve_core::audit::Hash;
+
+use super::file::private;
+
+/// How long a half is.
+const HALF: u64 = 2 << 20;
+
+/// How long an entry may be. What is longer goes to the tables at once.
+pub(super) const MOST: usize = 256 << 10;
+
+/// Length, check, epoch, number.
+const HEADER: usize = 4 + CHECK + 8 + 8;
+const CHECK: usize = 16;
+
+/// An entry that was read.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub(super) epoch: u64,
+    pub(super) number: u64,
+    pub(super) text: Vec<u8>,
+}
+
+#[derive(Debug)]
+pub(super) struct Journal {
+    file: Arc<File>,
+    epoch: u64,
+    /// Which half is written, and how far.
+    half: usize,
+    at: u64,
+    /// The last number in each half; 0 where nothing in it is needed.
+    last: [u64; 2],
+}
+
+impl Journal {
+    /// Opens the file, or makes it, and reads what is in it.
+    pub(super) fn open(path: &Path) -> Result<(Self, Vec<Entry>)> {
+        let file = private(path)?;
+        if file.metadata()?.len() != 2 * HALF {
+            // Written, and not only reserved: the first write to a reserved block is news.
+            file.write_all_at(&vec![0; 2 * HALF as usize], 0)?;
+            file.set_len(2 * HALF)?;
+            file.sync_all()?;
+        }
+        let mut halves = [read_half(&file, 0)?, read_half(&file, HALF)?];
+        halves.sort_by_key(|entries| entries.first().map(|e| (e.epoch, e.number)));
+        let journal = Self {
+            file: Arc::new(file),
+            epoch: 0,
+            half: 0,
+            at: 0,
+            last: [0; 2],
+        };
+        Ok((journal, halves.into_iter().flatten().collect()))
+    }
+
+    /// Begins anew: what was read is in the tables.
+    pub(super) fn begin(&mut self, epoch: u64) {
+        (self.epoch, self.half, self.at, self.last) = (epoch, 0, 0, [0; 2]);
+    }
+
+    /// The file, for whoever makes it durable.
+    pub(super) fn file(&self) -> Arc<File> {
+        Arc::clone(&self.file)
+    }
+
+    /// Writes an entry; `false` where there is no room for it now.
+    pub(super) fn put(&mut self, number: u64, text: &[u8]) -> Result<bool> {
+        let length = HEADER + text.len();
+        if text.len() > MOST {
+            return Ok(false);
+        }
+        let (mut half, mut at) = (self.half, self.at);
+        if at + length as u64 > HALF {
+            (half, at) = (1 - half, 0);
+            if self.last[half] != 0 {
+                return Ok(false);
+            }
+        }
+        let bytes = framed(self.epoch, number, text);
+        self.file.write_all_at(&bytes, offset(half) + at)?;
+        (self.half, self.at) = (half, at + length as u64);
+        self.last[half] = number;
+        Ok(true)
+    }
+
+    /// All up to that number is durable in the tables.
+    pub(super) fn done(&mut self, number: u64) {
+        for last in &mut self.last {
+            if *last <= number {
+                *last = 0;
+            }
+        }
+    }
+
+    /// Leaves nothing to read: whoever puts an older copy of the tables back means that.
+    pub(super) fn clear(&self) -> Result<()> {
+        self.file.write_all_at(&[0; HEADER], offset(0))?;
+        self.file.write_all_at(&[0; HEADER], offset(1))
+    }
+
+    /// Goes on in the other half, and leaves nothing of what was in it; `false` where it is
+    /// still needed.
+    pub(super) fn turn(&mut self) -> Result<bool> {
+        let other = 1 - self.half;
+        if self.last[other] != 0 {
+            return Ok(false);
+        }
+        let zeros = vec![0; HALF as usize];
+        self.file.write_all_at(&zeros, offset(other))?;
+        self.file.sync_data()?;
+        (self.half, self.at) = (other, 0);
+        Ok(true)
+    }
+}
+
+fn offset(half: usize) -> u64 {
+    half as u64 * HALF
+}
+
+fn framed(epoch: u64, number: u64, text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(HEADER + text.len());
+    out.extend_from_slice(&(text.len() as u32).to_le_bytes());
+    out.extend_from_slice(&[0; CHECK]);
+    out.extend_from_slice(&epoch.to_le_bytes());
+    out.extend_from_slice(&number.to_le_bytes());
+    out.extend_from_slice(text);
+    let check = Hash::of(&out[4 + CHECK..]);
+    out[4..4 + CHECK].copy_from_slice(&check.as_bytes()[..CHECK]);
+    out
+}
+
+/// The entries of a half that follow from each other.
+fn read_half(file: &File, start: u64) -> Result<Vec<Entry>> {
+    let mut first = [0; HEADER];
+    file.read_exact_at(&mut first, start)?;
+    if first == [0; HEADER] {
+        return Ok(Vec::new());
+    }
+    let mut bytes = vec![0; HALF as usize];
+    file.read_exact_at(&mut bytes, start)?;
+    let mut rest = bytes.as_slice();
+    let mut entries: Vec<Entry> = Vec::new();
+    while let Some((entry, after)) = unframed(rest) {
+        let follows = |last: &Entry| (last.epoch, last.number + 1) == (entry.epoch, entry.number);
+        if !entries.last().is_none_or(follows) {
+            break;
+        }
+        entries.push(entry);
+        rest = after;
+    }
+    Ok(entries)
+}
+
+fn unframed(bytes: &[u8]) -> Option<(Entry, &[u8])> {
+    let (length, rest) = bytes.split_first_chunk::<4>()?;
+    let (check, rest) = rest.split_first_chunk::<CHECK>()?;
+    let length = u32::from_le_bytes(*length) as usize;
+    let (checked, after) = rest.split_at_checked(16 + length)?;
+    if Hash::of(checked).as_bytes()[..CHECK] != *check {
+        return None;
+    }
+    let (epoch, rest) = checked.split_first_chunk::<8>()?;
+    let (number, text) = rest.split_first_chunk::<8>()?;
+    let entry = Entry {
+        epoch: u64::from_le_bytes(*epoch),
+        number: u64::from_le_bytes(*number),
+        text: text.to_vec(),
+    };
+    Some((entry, after))
+}
