@@ -125,6 +125,12 @@ class Hub(Subject):
         return {"Authorization": f"Bearer {token}"}
 
 
+class ReadHub(Hub):
+    """The same, where the operator has said that the tool only reads."""
+
+    toml = Hub.toml + '\n[mcp.servers.echo.tools.echo]\nrisk = "read"\n'
+
+
 class Own(Subject):
     """A hub with the same echo as a tool of its own: token, policy and durable record."""
 
@@ -293,6 +299,7 @@ SUBJECTS = {
     "bare rmcp echo": Bare(),
     "Helve, a tool of its own": Own(),
     "Helve, gateway": Hub(),
+    "Helve, gateway, read": ReadHub(),
     "crate mcp-proxy 0.6": Crate(),
     "PyPI mcp-proxy 0.13": PythonProxy(),
     "npm supergateway 4": Supergateway(),

@@ -16,6 +16,7 @@ mod authorize;
 mod batch;
 mod commit;
 mod execute;
+mod here;
 mod later;
 mod manage;
 mod pass;

@@ -117,8 +117,11 @@ impl Kernel {
     /// Runs a call and waits for it. It goes on if the caller does not.
     pub(super) async fn begin(&self, ready: Ready, start: Start) -> Answer {
         let (run, tool) = (ready.run.clone(), ready.entry.def.name.to_string());
-        let answer = match self.launch(ready, start) {
-            Some(running) => running.await.ok(),
+        let answer = match self.claim(&ready.run) {
+            Some(claim) => {
+                let execution = Execution::new(self, ready, start, claim);
+                self.to_the_end(execution.whole()).await
+            }
             None => None,
         };
         answer.unwrap_or_else(|| Answer {

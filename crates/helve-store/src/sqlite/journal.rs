@@ -26,6 +26,8 @@ const HALF: u64 = 2 << 20;
 /// How long an entry may be. What is longer goes to the tables at once.
 pub(super) const MOST: usize = 256 << 10;
 
+const PAGE: usize = 4_096;
+
 /// Length, check, epoch, number.
 const HEADER: usize = 4 + CHECK + 8 + 8;
 const CHECK: usize = 16;
@@ -54,9 +56,12 @@ impl Journal {
     pub(super) fn open(path: &Path) -> Result<(Self, Vec<Entry>)> {
         let file = private(path)?;
         if file.metadata()?.len() != 2 * HALF {
-            // Written, and not only reserved: the first write to a reserved block is news.
-            file.write_all_at(&vec![0; 2 * HALF as usize], 0)?;
+            // Written, and not only reserved: the first write to a reserved block is news. By
+            // pages: where the system keeps more in one piece, each write goes through all of it.
             file.set_len(2 * HALF)?;
+            for at in (0..2 * HALF).step_by(PAGE) {
+                file.write_all_at(&[0; PAGE], at)?;
+            }
             file.sync_all()?;
         }
         let mut halves = [read_half(&file, 0)?, read_half(&file, HALF)?];
