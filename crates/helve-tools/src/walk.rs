@@ -7,12 +7,13 @@
 use std::fs::File;
 use std::io;
 use std::path::{Component, Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use globset::{GlobBuilder, GlobMatcher};
 use helve_kernel::helve_changes::Beneath;
 use helve_kernel::{Desk, ToolError};
 use ignore::types::{Types, TypesBuilder};
-use ignore::{WalkBuilder, WalkState};
+use ignore::{DirEntry, WalkBuilder, WalkState};
 
 /// Which files are looked at.
 #[derive(Debug, Default, Clone)]
@@ -166,8 +167,8 @@ impl<'d> Walk<'d> {
         Ok(Open { file, desk })
     }
 
-    /// Calls with every file that is wanted, from several threads. Each thread has a state
-    /// of its own, which `begin` makes.
+    /// Calls with every file that is wanted, from several threads where there are many. Each
+    /// thread has a state of its own, which `begin` makes.
     pub(crate) fn each<'s, S: Send + 's>(
         &'s self,
         wanted: &'s Wanted,
@@ -187,31 +188,10 @@ impl<'d> Walk<'d> {
         if let Some(types) = &wanted.types {
             builder.types(types.clone());
         }
-        let visit = &visit;
-        builder.build_parallel().run(|| {
-            let mut state = begin();
-            Box::new(move |entry| {
-                if self.desk.is_stopped() {
-                    return WalkState::Quit;
-                }
-                // What cannot be read is passed by.
-                let Ok(entry) = entry else {
-                    return WalkState::Continue;
-                };
-                let path = entry.path();
-                // What git keeps for itself is nobody's text.
-                let of_git = entry.depth() > 0 && !wanted.ignored && entry.file_name() == ".git";
-                if of_git || self.beneath.is_hidden(path) {
-                    return WalkState::Skip;
-                }
-                let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
-                let include = wanted.include.as_ref();
-                if is_file && include.is_none_or(|include| include.takes(path, &self.top)) {
-                    visit(&mut state, path);
-                }
-                WalkState::Continue
-            })
-        });
+        match self.few(&builder, wanted) {
+            Some(files) => self.one_by_one(&files, begin, &visit),
+            None => self.by_all_cores(&builder, wanted, begin, &visit),
+        }
         match self.desk.is_stopped() {
             true => Err(ToolError::timeout(
                 "it took too long to go through the files",
@@ -219,4 +199,115 @@ impl<'d> Walk<'d> {
             false => Ok(()),
         }
     }
+
+    /// The files of a small tree; `None` of a larger one. To begin threads and to wait for
+    /// them takes longer than to go through some hundred names.
+    fn few(&self, builder: &WalkBuilder, wanted: &Wanted) -> Option<Vec<PathBuf>> {
+        let mut files = Vec::new();
+        let mut skipped: Option<PathBuf> = None;
+        let mut walk = builder.build();
+        for _ in 0..FEW {
+            let Some(entry) = walk.next() else {
+                return Some(files);
+            };
+            let path = entry.as_ref().map_or(Path::new(""), DirEntry::path);
+            if skipped.as_ref().is_some_and(|s| path.starts_with(s)) {
+                continue;
+            }
+            let here = path.to_owned();
+            match self.met(entry, wanted) {
+                Met::File(path) => files.push(path),
+                Met::Skip => skipped = Some(here),
+                Met::Nothing => {}
+                Met::Stop => return Some(Vec::new()),
+            }
+        }
+        None
+    }
+
+    /// What the tree has, by as many threads as that is worth.
+    fn one_by_one<S: Send>(
+        &self,
+        files: &[PathBuf],
+        begin: impl Fn() -> S,
+        visit: &(impl Fn(&mut S, &Path) + Sync),
+    ) {
+        let next = AtomicUsize::new(0);
+        let work = |mut state: S| {
+            while let Some(path) = files.get(next.fetch_add(1, Ordering::Relaxed))
+                && !self.desk.is_stopped()
+            {
+                visit(&mut state, path);
+            }
+        };
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let helpers = (files.len() / SHARE).min(cores.saturating_sub(1));
+        std::thread::scope(|scope| {
+            for state in (0..helpers).map(|_| begin()) {
+                scope.spawn(|| work(state));
+            }
+            work(begin());
+        });
+    }
+
+    fn by_all_cores<'s, S: Send + 's>(
+        &'s self,
+        builder: &WalkBuilder,
+        wanted: &'s Wanted,
+        begin: impl Fn() -> S,
+        visit: &'s (impl Fn(&mut S, &Path) + Sync),
+    ) {
+        builder.build_parallel().run(|| {
+            let mut state = begin();
+            Box::new(move |entry| match self.met(entry, wanted) {
+                Met::File(path) => {
+                    visit(&mut state, &path);
+                    WalkState::Continue
+                }
+                Met::Skip => WalkState::Skip,
+                Met::Nothing => WalkState::Continue,
+                Met::Stop => WalkState::Quit,
+            })
+        });
+    }
+
+    fn met(&self, entry: Result<DirEntry, ignore::Error>, wanted: &Wanted) -> Met {
+        if self.desk.is_stopped() {
+            return Met::Stop;
+        }
+        // What cannot be read is passed by.
+        let Ok(entry) = entry else {
+            return Met::Nothing;
+        };
+        let path = entry.path();
+        // What git keeps for itself is nobody's text.
+        let of_git = entry.depth() > 0 && !wanted.ignored && entry.file_name() == ".git";
+        if of_git || self.beneath.is_hidden(path) {
+            return Met::Skip;
+        }
+        let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
+        let include = wanted.include.as_ref();
+        match is_file && include.is_none_or(|include| include.takes(path, &self.top)) {
+            true => Met::File(entry.into_path()),
+            false => Met::Nothing,
+        }
+    }
 }
+
+/// What a walk came to.
+enum Met {
+    /// A file that is wanted.
+    File(PathBuf),
+    /// Something with all that is in it that is not.
+    Skip,
+    /// Something that is not.
+    Nothing,
+    /// Nobody waits any more.
+    Stop,
+}
+
+/// How many names make a tree large.
+const FEW: usize = 512;
+
+/// How many files are worth a thread.
+const SHARE: usize = 32;

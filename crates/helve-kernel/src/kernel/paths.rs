@@ -234,6 +234,10 @@ fn real_but_last(root: &Path, asked: &str) -> Result<PathBuf, ToolError> {
     }
 }
 
+fn of_system(real: &Path) -> bool {
+    SYSTEM.iter().any(|system| real.starts_with(system))
+}
+
 /// The real path: every part that exists resolved, the rest taken as it is, which
 /// it may only be without `..` and without a link that leads nowhere.
 fn real(root: &Path, asked: &str) -> Result<PathBuf, ToolError> {
@@ -246,9 +250,20 @@ fn real(root: &Path, asked: &str) -> Result<PathBuf, ToolError> {
     if asked.contains('\0') {
         return Err(ToolError::validation("it contains a NUL character"));
     }
-    let mut real = PathBuf::new();
+    // The root is real itself, and most paths are in it.
+    let (asked, mut real) = match Path::new(asked) {
+        path if path.is_relative() => (path, root.to_owned()),
+        path => match path.strip_prefix(root) {
+            Ok(inside) => (inside, root.to_owned()),
+            Err(_) => (path, PathBuf::new()),
+        },
+    };
+    if of_system(&real) {
+        let why = "the workspace is of devices or the system itself";
+        return Err(ToolError::permission(why));
+    }
     let mut exists = true;
-    for part in root.join(asked).components() {
+    for part in asked.components() {
         match part {
             Component::Prefix(_) | Component::RootDir => real.push(part),
             Component::CurDir => {}
@@ -263,7 +278,7 @@ fn real(root: &Path, asked: &str) -> Result<PathBuf, ToolError> {
             Component::Normal(name) => {
                 real.push(name);
                 // Its links lead to whoever looks, not to a place.
-                if SYSTEM.iter().any(|system| real.starts_with(system)) {
+                if of_system(&real) {
                     let why = "it leads through devices or the system itself";
                     return Err(ToolError::permission(why));
                 }
@@ -275,7 +290,7 @@ fn real(root: &Path, asked: &str) -> Result<PathBuf, ToolError> {
                         real = fs::canonicalize(&real).map_err(|_| {
                             ToolError::not_found("a link in it leads nowhere, or in a circle")
                         })?;
-                        if SYSTEM.iter().any(|system| real.starts_with(system)) {
+                        if of_system(&real) {
                             let why = "it leads to devices or the system itself";
                             return Err(ToolError::permission(why));
                         }
