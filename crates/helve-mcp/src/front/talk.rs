@@ -249,21 +249,8 @@ impl Talk {
         None
     }
 
-    /// Nobody listens for a while, and the work goes on by itself.
+    /// Nobody listens for a while, and the work goes on.
     pub(crate) fn put_aside(&mut self) {
-        let mut work = lock(&self.work);
-        if let Some(rest) = work.take() {
-            let going = tokio::spawn(rest);
-            *work = Some(Box::pin(async move {
-                match going.await.map_err(tokio::task::JoinError::try_into_panic) {
-                    Ok(done) => done,
-                    Err(Ok(panic)) => std::panic::resume_unwind(panic),
-                    // The runtime ends, and this with it.
-                    Err(Err(_)) => std::future::pending().await,
-                }
-            }));
-        }
-        drop(work);
         self.voice.heard.store(false, Ordering::Relaxed);
         while self.tells.try_recv().is_ok() {}
     }

@@ -400,6 +400,32 @@ async fn files_are_found_by_name() {
     );
 }
 
+/// A small tree is gone through by one thread, a larger one by several.
+#[tokio::test]
+async fn files_are_found_in_trees_of_any_size() {
+    let rig = rig().await;
+    rig.write(".gitignore", "skipped/\n");
+    rig.write("skipped/s.rs", "needle");
+    let mut there = 0;
+    for (count, own) in [(1, 0), (31, 0), (70, 0), (400, 3), (480, 600), (900, 600)] {
+        for n in there..count {
+            rig.write(&format!("d{}/f{n}.rs", n % 7), "a needle\n");
+        }
+        there = count;
+        for n in 0..own {
+            rig.write(&format!(".git/objects/o{n}.rs"), "a needle\n");
+        }
+        for hidden in [false, true] {
+            let args = json!({"pattern": "**/*.rs", "hidden": hidden, "max_results": 1});
+            let found = rig.data("file_glob", args).await;
+            assert_eq!(found["total"], count, "{hidden}");
+        }
+        let args = json!({"pattern": "needle", "max_results": 1});
+        let found = rig.data("file_grep", args).await;
+        assert_eq!(found["total"], count, "{found}");
+    }
+}
+
 #[tokio::test]
 async fn lines_are_found() {
     let rig = rig().await;
