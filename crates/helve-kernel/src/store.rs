@@ -199,7 +199,8 @@ impl Opening {
         Self(Some(Box::pin(durable)))
     }
 
-    /// Waits until it is durable. Where it failed, the run is not there.
+    /// Waits until it is durable. Where it failed, the run is not there; or it was written
+    /// and could not be synced, and has no end until the next start says that it is lost.
     pub async fn wait(&mut self) -> Result<(), StoreError> {
         if let Some(durable) = &mut self.0 {
             let done = durable.await;

@@ -51,6 +51,8 @@ pub struct SqliteStore {
     readers: Arc<Readers>,
     writer: Writer,
     path: PathBuf,
+    /// One who empties the journal at a time.
+    emptying: tokio::sync::Mutex<()>,
 }
 
 impl SqliteStore {
@@ -75,6 +77,7 @@ impl SqliteStore {
             readers: Arc::new(readers),
             writer,
             path: path.to_owned(),
+            emptying: tokio::sync::Mutex::default(),
         })
     }
 
@@ -139,19 +142,21 @@ impl SqliteStore {
         }
     }
 
-    /// Leaves nothing in the journal of what is in the tables.
+    /// Leaves nothing in the journal.
     async fn empty_journal(&self) -> Result<(), StoreError> {
-        let (calls, requests) = (self.writer.calls(), self.writer.requests());
-        let failed = |e: std::io::Error| StoreError::Unwritable(e.to_string());
-        // Each half in its turn. Where calls have filled one meanwhile, once more.
-        let mut emptied = 0;
-        while emptied < 2 {
-            requests.settle(Sync::Full).await?;
-            if calls.turn().map_err(failed)? {
-                emptied += 1;
-            }
+        let _alone = self.emptying.lock().await;
+        let calls = Arc::clone(self.writer.calls());
+        calls.pause();
+        // All that is in it is in the tables then.
+        if let Err(e) = self.writer.requests().settle(Sync::Full).await {
+            calls.resume();
+            return Err(e);
         }
-        requests.settle(Sync::Full).await
+        let wiped = tokio::task::spawn_blocking(move || calls.wipe()).await;
+        let failed = |e: &dyn std::fmt::Display| {
+            StoreError::Unwritable(format!("the journal could not be emptied: {e}"))
+        };
+        wiped.map_err(|e| failed(&e))?.map_err(|e| failed(&e))
     }
 
     /// Looks something up.

@@ -240,8 +240,10 @@ impl<'d> Walk<'d> {
                 visit(&mut state, path);
             }
         };
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let helpers = (files.len() / SHARE).min(cores.saturating_sub(1));
+        let helpers = match files.len() / SHARE {
+            0 => 0,
+            worth => worth.min(std::thread::available_parallelism().map_or(0, |n| n.get() - 1)),
+        };
         std::thread::scope(|scope| {
             for state in (0..helpers).map(|_| begin()) {
                 scope.spawn(|| work(state));

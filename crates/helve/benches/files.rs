@@ -23,6 +23,7 @@ mod peer;
 #[path = "peer/server.rs"]
 mod server;
 
+use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -179,19 +180,56 @@ async fn serve(root: &Path, state: &Path) {
         .unwrap();
 }
 
+/// What is called.
+struct Workspace {
+    name: &'static str,
+    folders: usize,
+    files: usize,
+    lines: usize,
+    calls: usize,
+}
+
+const WORKSPACES: [Workspace; 2] = [
+    Workspace {
+        name: "a small workspace: 50 files of 200 lines in 5 folders",
+        folders: 5,
+        files: 50,
+        lines: 200,
+        calls: CALLS,
+    },
+    Workspace {
+        name: "a larger one: 3,000 files of 200 lines in 5 folders, and one of 20,000 lines",
+        folders: 5,
+        files: 3_000,
+        lines: 20_000,
+        calls: CALLS / 5,
+    },
+];
+
 fn over_mcp(at: &Path) {
     let Some(npm) = std::env::var_os("NPM_FILESYSTEM") else {
         eprintln!("NPM_FILESYSTEM names no server; npm's is not measured");
         return;
     };
-    let files = at.join("files");
-    for n in 0..50 {
-        let folder = files.join(format!("d{}", n % 5));
+    for (n, workspace) in WORKSPACES.iter().enumerate() {
+        let at = at.join(n.to_string());
+        measure(workspace, &at, &npm);
+    }
+}
+
+fn text(file: usize, lines: usize) -> String {
+    (0..lines)
+        .map(|l| format!("line {l} of file {file}\n"))
+        .collect()
+}
+
+fn measure(workspace: &Workspace, at: &Path, npm: &OsStr) {
+    let (files, calls) = (at.join("files"), workspace.calls);
+    for n in 0..workspace.files {
+        let folder = files.join(format!("d{}", n % workspace.folders));
         std::fs::create_dir_all(&folder).unwrap();
-        let text: String = (0..200)
-            .map(|l| format!("line {l} of file {n}\n"))
-            .collect();
-        std::fs::write(folder.join(format!("f{n}.txt")), text).unwrap();
+        let lines = if n == 0 { workspace.lines } else { 200 };
+        std::fs::write(folder.join(format!("f{n}.txt")), text(n, lines)).unwrap();
     }
     let this = std::env::current_exe().unwrap();
     let mut ours = Server::start(
@@ -207,32 +245,35 @@ fn over_mcp(at: &Path) {
         let text = ["line 7 of file 0", "line 7 of file zero"];
         json!({"path": file.clone(), old: text[n % 2], new: text[(n + 1) % 2]})
     };
-    println!("\nOver MCP, {CALLS} calls a round; p50, medians of {ROUNDS} rounds\n");
+    println!(
+        "\nOver MCP, {}; {calls} calls a round; p50, medians of {ROUNDS} rounds\n",
+        workspace.name
+    );
     let mut rows: Vec<(&str, Vec<f64>, Vec<f64>)> = Vec::new();
     for round in 0..=ROUNDS {
         let measured = [
             (
                 "file_read",
-                ours.calls("file_read", CALLS, |_| json!({"path": file})),
-                theirs.calls("read_text_file", CALLS, |_| json!({"path": file})),
+                ours.calls("file_read", calls, |_| json!({"path": file, "limit": 200})),
+                theirs.calls("read_text_file", calls, |_| json!({"path": file, "head": 200})),
             ),
             (
                 "file_edit",
-                ours.calls("file_edit", CALLS, |n| edit(n, "old_string", "new_string")),
-                theirs.calls("edit_file", CALLS, |n| {
+                ours.calls("file_edit", calls, |n| edit(n, "old_string", "new_string")),
+                theirs.calls("edit_file", calls, |n| {
                     let change = edit(n, "oldText", "newText");
                     json!({"path": file, "edits": [{"oldText": change["oldText"], "newText": change["newText"]}]})
                 }),
             ),
             (
                 "file_list",
-                ours.calls("file_list", CALLS, |_| json!({"path": path("d0")})),
-                theirs.calls("list_directory_with_sizes", CALLS, |_| json!({"path": path("d0")})),
+                ours.calls("file_list", calls, |_| json!({"path": path("d0"), "max_items": 1_000})),
+                theirs.calls("list_directory_with_sizes", calls, |_| json!({"path": path("d0")})),
             ),
             (
                 "file_glob",
-                ours.calls("file_glob", CALLS, |_| json!({"pattern": "**/*3.txt"})),
-                theirs.calls("search_files", CALLS, |_| json!({"path": path("."), "pattern": "**/*3.txt"})),
+                ours.calls("file_glob", calls, |_| json!({"pattern": "**/*33.txt", "max_results": 1_000})),
+                theirs.calls("search_files", calls, |_| json!({"path": path("."), "pattern": "**/*33.txt"})),
             ),
         ];
         for (name, one, other) in measured.into_iter().filter(|_| round > 0) {

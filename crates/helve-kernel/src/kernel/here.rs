@@ -24,7 +24,7 @@ struct Step;
 
 impl Step {
     fn begin() -> Option<Self> {
-        (!STEPPING.replace(true)).then_some(Self)
+        (!STEPPING.replace(true)).then(|| Self)
     }
 }
 
@@ -46,11 +46,30 @@ impl Kernel {
             // The kernel does not close in the middle of it.
             let open = self.inner.tasks.token();
             let stepped = poll_fn(|cx| Poll::Ready(work.as_mut().poll(cx))).await;
-            drop((step, open));
+            drop(step);
             if let Poll::Ready(done) = stepped {
                 return done.ok();
             }
+            let rest = self.inner.tasks.spawn(work);
+            drop(open);
+            return rest.await.ok()?.ok();
         }
         self.inner.tasks.spawn(work).await.ok()?.ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_step_at_a_time() {
+        let outer = Step::begin();
+        assert!(outer.is_some());
+        for _ in 0..2 {
+            assert!(Step::begin().is_none());
+        }
+        drop(outer);
+        assert!(Step::begin().is_some());
     }
 }

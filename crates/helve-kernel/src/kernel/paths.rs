@@ -234,6 +234,11 @@ fn real_but_last(root: &Path, asked: &str) -> Result<PathBuf, ToolError> {
     }
 }
 
+/// Whether it is one, and no link to one.
+fn is_folder(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir())
+}
+
 fn of_system(real: &Path) -> bool {
     SYSTEM.iter().any(|system| real.starts_with(system))
 }
@@ -251,19 +256,18 @@ fn real(root: &Path, asked: &str) -> Result<PathBuf, ToolError> {
         return Err(ToolError::validation("it contains a NUL character"));
     }
     // The root is real itself, and most paths are in it.
-    let (asked, mut real) = match Path::new(asked) {
-        path if path.is_relative() => (path, root.to_owned()),
-        path => match path.strip_prefix(root) {
-            Ok(inside) => (inside, root.to_owned()),
-            Err(_) => (path, PathBuf::new()),
-        },
+    let whole = root.join(asked);
+    let inside = whole.strip_prefix(root).ok().filter(|_| is_folder(root));
+    let (rest, mut real) = match inside {
+        Some(inside) => (inside, root.to_owned()),
+        None => (whole.as_path(), PathBuf::new()),
     };
     if of_system(&real) {
         let why = "the workspace is of devices or the system itself";
         return Err(ToolError::permission(why));
     }
     let mut exists = true;
-    for part in asked.components() {
+    for part in rest.components() {
         match part {
             Component::Prefix(_) | Component::RootDir => real.push(part),
             Component::CurDir => {}

@@ -20,6 +20,7 @@ mod syncer;
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 
 use helve_kernel::{RunId, RunState};
 
@@ -27,7 +28,7 @@ use self::recent::Recent;
 use self::syncer::Syncer;
 use super::chain::Line;
 use super::failure::Failure;
-use super::journal::Journal;
+use super::journal::{self, Journal};
 use super::op::{Draft, End, Op};
 use super::runs::RunRow;
 
@@ -41,7 +42,8 @@ pub(super) enum Way<T> {
 
 pub(super) struct Calls {
     state: Mutex<State>,
-    syncer: Syncer,
+    syncer: Arc<Syncer>,
+    thread: Mutex<Option<JoinHandle<()>>>,
     /// What the writer is told with the first call that waits.
     due: Box<dyn Fn() + Send + Sync>,
 }
@@ -58,6 +60,8 @@ struct State {
     sound: bool,
     /// The tables could be, when it was last tried.
     folding: bool,
+    /// It is about to be wiped.
+    paused: bool,
     closed: bool,
 }
 
@@ -84,14 +88,27 @@ impl Calls {
             recent: Recent::after(newest),
             sound: true,
             folding: true,
+            paused: false,
             closed: false,
         };
         let calls = Arc::new(Self {
             state: Mutex::new(state),
-            syncer: Syncer::default(),
+            syncer: Arc::default(),
+            thread: Mutex::default(),
             due: Box::new(due),
         });
-        syncer::start(&calls, file)?;
+        let (written, unsound) = (Arc::downgrade(&calls), Arc::downgrade(&calls));
+        let thread = syncer::start(
+            &calls.syncer,
+            move || written.upgrade().map_or(0, |calls| calls.written()),
+            move || file.sync_data(),
+            move || {
+                if let Some(calls) = unsound.upgrade() {
+                    calls.lock().sound = false;
+                }
+            },
+        )?;
+        *calls.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
         Ok(calls)
     }
 
@@ -196,16 +213,51 @@ impl Calls {
         self.syncer.wait(number).await
     }
 
-    /// Goes on in the other half of the journal, and leaves nothing of what was in it;
-    /// `false` where that is still needed.
-    pub(super) fn turn(&self) -> std::io::Result<bool> {
-        self.lock().journal.turn()
+    /// Sends all calls to the tables, until it is resumed.
+    pub(super) fn pause(&self) {
+        self.lock().paused = true;
+    }
+
+    /// Wipes the journal, of which all is in the tables, and takes calls again.
+    pub(super) fn wipe(&self) -> std::io::Result<()> {
+        let file = self.lock().journal.file();
+        let wiped = journal::wipe(&file);
+        let mut state = self.lock();
+        match &wiped {
+            Ok(()) => {
+                state.journal.rewind();
+                state.paused = false;
+            }
+            Err(_) => {
+                state.sound = false;
+                self.syncer.fail();
+            }
+        }
+        wiped
+    }
+
+    /// Takes calls again, without anything else.
+    pub(super) fn resume(&self) {
+        self.lock().paused = false;
     }
 
     /// Takes nothing more.
     pub(super) fn close(&self) {
         self.lock().closed = true;
+    }
+
+    /// Lets nobody wait any more, once all is in the tables.
+    pub(super) fn let_go(&self) {
         self.syncer.close();
+        let thread = self
+            .thread
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(thread) = thread {
+            // As long as a sync takes.
+            let _ = thread.join();
+        }
     }
 
     /// Leaves an empty journal, where all of it is in the tables.
@@ -227,17 +279,12 @@ impl Calls {
     pub(super) fn is_durable(&self) -> u64 {
         self.syncer.durable()
     }
-
-    /// The journal cannot be made durable.
-    fn unsound(&self) {
-        self.lock().sound = false;
-    }
 }
 
 impl State {
     /// Writes to the journal; `None` where that way is closed, or there is no room.
     fn write(&mut self, text: &[u8]) -> Option<u64> {
-        if self.closed || !self.sound || !self.folding {
+        if self.closed || self.paused || !self.sound || !self.folding {
             return None;
         }
         let number = self.next;

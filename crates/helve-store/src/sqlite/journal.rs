@@ -59,10 +59,11 @@ impl Journal {
             // Written, and not only reserved: the first write to a reserved block is news. By
             // pages: where the system keeps more in one piece, each write goes through all of it.
             file.set_len(2 * HALF)?;
-            for at in (0..2 * HALF).step_by(PAGE) {
-                file.write_all_at(&[0; PAGE], at)?;
-            }
+            wipe(&file)?;
             file.sync_all()?;
+            if let Some(folder) = path.parent() {
+                File::open(folder)?.sync_all()?;
+            }
         }
         let mut halves = [read_half(&file, 0)?, read_half(&file, HALF)?];
         halves.sort_by_key(|entries| entries.first().map(|e| (e.epoch, e.number)));
@@ -78,7 +79,13 @@ impl Journal {
 
     /// Begins anew: what was read is in the tables.
     pub(super) fn begin(&mut self, epoch: u64) {
-        (self.epoch, self.half, self.at, self.last) = (epoch, 0, 0, [0; 2]);
+        self.epoch = epoch;
+        self.rewind();
+    }
+
+    /// Begins at the beginning: all of it is in the tables.
+    pub(super) fn rewind(&mut self) {
+        (self.half, self.at, self.last) = (0, 0, [0; 2]);
     }
 
     /// The file, for whoever makes it durable.
@@ -120,20 +127,14 @@ impl Journal {
         self.file.write_all_at(&[0; HEADER], offset(0))?;
         self.file.write_all_at(&[0; HEADER], offset(1))
     }
+}
 
-    /// Goes on in the other half, and leaves nothing of what was in it; `false` where it is
-    /// still needed.
-    pub(super) fn turn(&mut self) -> Result<bool> {
-        let other = 1 - self.half;
-        if self.last[other] != 0 {
-            return Ok(false);
-        }
-        let zeros = vec![0; HALF as usize];
-        self.file.write_all_at(&zeros, offset(other))?;
-        self.file.sync_data()?;
-        (self.half, self.at) = (other, 0);
-        Ok(true)
+/// Leaves no byte of what was in the file.
+pub(super) fn wipe(file: &File) -> Result<()> {
+    for at in (0..2 * HALF).step_by(PAGE) {
+        file.write_all_at(&[0; PAGE], at)?;
     }
+    file.sync_data()
 }
 
 fn offset(half: usize) -> u64 {

@@ -21,6 +21,13 @@ struct Waiting<T> {
     closed: bool,
 }
 
+/// What there is to do.
+pub(super) struct Taken<T> {
+    pub(super) requests: Vec<T>,
+    /// What nobody waits for is due.
+    pub(super) due: bool,
+}
+
 impl<T> Queue<T> {
     pub(super) fn new() -> Self {
         let waiting = Waiting {
@@ -69,9 +76,9 @@ impl<T> Queue<T> {
         self.came.notify_one();
     }
 
-    /// All that waits, as many as that at most, once there is something; nothing where
-    /// something is due; `None` after the last.
-    pub(super) fn take(&self, most: usize) -> Option<Vec<T>> {
+    /// All that waits, as many as that at most, once there is something or something is
+    /// due; `None` after the last.
+    pub(super) fn take(&self, most: usize) -> Option<Taken<T>> {
         let mut waiting = self.lock();
         while waiting.requests.is_empty() && !waiting.closed {
             let left = waiting.due.map(|due| due.duration_since(Instant::now()));
@@ -90,11 +97,13 @@ impl<T> Queue<T> {
         if waiting.requests.is_empty() && waiting.closed {
             return None;
         }
-        if waiting.requests.is_empty() {
+        let due = waiting.due.is_some_and(|due| due <= Instant::now());
+        if due {
             waiting.due = None;
         }
         let count = waiting.requests.len().min(most);
-        Some(waiting.requests.drain(..count).collect())
+        let requests = waiting.requests.drain(..count).collect();
+        Some(Taken { requests, due })
     }
 
     /// What the thread that takes holds on to: with it goes all that waits, so that nobody

@@ -186,9 +186,11 @@ const CHANGES: &str = "
 
 const CALLS: &str = "
     -- Which calls of the journal are in the tables: those of this epoch, up to that number.
+    -- `commits` is there to be changed: a commit that changes nothing syncs nothing.
     CREATE TABLE journal (
         epoch INTEGER NOT NULL,
-        done INTEGER NOT NULL
+        done INTEGER NOT NULL,
+        commits INTEGER NOT NULL
     ) STRICT;
-    INSERT INTO journal (epoch, done) VALUES (0, 0);
+    INSERT INTO journal (epoch, done, commits) VALUES (0, 0, 0);
 ";

@@ -87,6 +87,7 @@ impl Writer {
         let queue = Arc::new(Queue::new());
         let due = Arc::clone(&queue);
         let calls = Calls::start(journal, newest, move || due.due_in(SOON))?;
+        let closing = Closing(Arc::clone(&calls));
         let commits = Arc::new(AtomicU64::new(0));
         let mut desk = Desk {
             conn,
@@ -95,6 +96,7 @@ impl Writer {
             sync: Sync::Full,
             calls: Arc::clone(&calls),
             unsynced: false,
+            _closing: closing,
             commits: Arc::clone(&commits),
             _lock: lock,
         };
@@ -207,19 +209,22 @@ struct Desk {
     minute: Option<i64>,
     sync: Sync,
     calls: Arc<Calls>,
-    /// Something was committed that is not on the disk.
+    /// Something was committed that may not be on the disk.
     unsynced: bool,
+    _closing: Closing,
     commits: Arc<AtomicU64>,
     // After the connection: the file is closed before another may open it.
     _lock: File,
 }
 
-/// Whatever becomes of the thread: nothing is taken that it would have to write.
+/// Whatever becomes of the thread: nothing is taken that it would have to write, and nobody
+/// waits for it.
 struct Closing(Arc<Calls>);
 
 impl Drop for Closing {
     fn drop(&mut self) {
         self.0.close();
+        self.0.let_go();
     }
 }
 
@@ -233,14 +238,17 @@ enum Undone {
 
 impl Desk {
     fn serve(mut self, queue: &Queue<Box<dyn Request>>) {
-        let _closing = (queue.closing(), Closing(Arc::clone(&self.calls)));
-        while let Some(batch) = queue.take(BATCH) {
-            let settled = match batch.is_empty() {
+        let _closing = queue.closing();
+        while let Some(taken) = queue.take(BATCH) {
+            let done = match taken.requests.is_empty() {
                 true => self.tidy(),
-                false => self.settle(batch),
+                false => self.settle(taken.requests, taken.due),
             };
-            if !settled {
+            if !done {
                 queue.due_in(RETRY);
+            } else if self.is_untidy() {
+                // What came meanwhile has woken nobody.
+                queue.due_in(SOON);
             }
         }
         if self.tidy() {
@@ -250,25 +258,27 @@ impl Desk {
         let _ = self.conn.execute_batch("PRAGMA wal_checkpoint(PASSIVE)");
     }
 
+    /// Whether something is not on the disk, or not in the tables.
+    fn is_untidy(&self) -> bool {
+        self.unsynced || self.calls.any()
+    }
+
     /// Brings what is in the journal into the tables, and all of it to the disk; `false`
     /// where that cannot be done now.
     fn tidy(&mut self) -> bool {
-        if !self.calls.any() && !self.unsynced {
-            return true;
-        }
-        self.commit(&mut []).is_ok()
+        !self.is_untidy() || self.commit(&mut [], true).is_ok()
     }
 
     /// Does a batch and tells everyone what came of it; `false` where something waits that
     /// could not be written.
-    fn settle(&mut self, mut batch: Vec<Box<dyn Request>>) -> bool {
+    fn settle(&mut self, mut batch: Vec<Box<dyn Request>>, due: bool) -> bool {
         while !batch.is_empty() {
-            match self.commit(&mut batch) {
+            match self.commit(&mut batch, due) {
                 Ok(()) => batch.drain(..).for_each(|r| r.tell(None)),
                 Err(Undone::By(i, failure)) => batch.remove(i).tell(Some(&failure)),
                 Err(Undone::ByDisk(failure)) => {
                     batch.drain(..).for_each(|r| r.tell(Some(&failure)));
-                    return !self.calls.any();
+                    return !self.is_untidy();
                 }
             }
         }
@@ -276,8 +286,8 @@ impl Desk {
     }
 
     /// One transaction; where it fails, everything is as it was.
-    fn commit(&mut self, requests: &mut [Box<dyn Request>]) -> Result<(), Undone> {
-        let full = requests.is_empty() || requests.iter().any(|r| r.sync() == Sync::Full);
+    fn commit(&mut self, requests: &mut [Box<dyn Request>], due: bool) -> Result<(), Undone> {
+        let full = due || requests.iter().any(|r| r.sync() == Sync::Full);
         let calls = self.calls.batch();
         let done = self.attempt(full, &calls, requests);
         let (head, minute) = done.inspect_err(|undone| {
@@ -317,8 +327,8 @@ impl Desk {
             op::fold(&mut tx, calls.ops.iter().map(|op| &**op)).map_err(Undone::ByDisk)?;
         }
         if !calls.ops.is_empty() || full && self.unsynced {
-            // A commit that writes nothing syncs nothing.
-            let sql = "UPDATE journal SET done = max(done, ?1)";
+            // A commit that changes nothing syncs nothing.
+            let sql = "UPDATE journal SET done = max(done, ?1), commits = commits + 1";
             change(tx.conn, sql, params![number(calls.last)]).map_err(Undone::ByDisk)?;
         }
         for (i, request) in requests.iter_mut().enumerate() {

@@ -147,6 +147,51 @@ async fn what_may_be_durable_later_is_so_soon() {
     assert_eq!(seen(&left).await, (ids(&[run]), 2));
 }
 
+/// Also what comes while the writer is at work.
+#[tokio::test]
+async fn calls_that_come_all_the_time_are_durable_soon() {
+    let (store, _folder) = fresh();
+    for _ in 0..500 {
+        call(&store).await;
+    }
+    let calls = store.writer.calls();
+    while calls.is_durable() < 1_000 {
+        tokio::task::yield_now().await;
+    }
+    assert!(!calls.any());
+}
+
+/// What a reader has brought into the tables is not on the disk for that.
+#[tokio::test]
+async fn what_was_only_read_is_synced_afterwards() {
+    let (store, folder) = fresh();
+    let other = Connection::open(file(&folder)).unwrap();
+    let version = || -> i64 {
+        let sql = "PRAGMA data_version";
+        other.query_row(sql, [], |row| row.get(0)).unwrap()
+    };
+    call(&store).await;
+    assert_eq!(store.audit_head().await.unwrap().seq, 2);
+    let calls = store.writer.calls();
+    let before = version();
+    if calls.is_durable() < 2 {
+        // A commit in which something is written, or it would sync nothing.
+        while calls.is_durable() < 2 {
+            tokio::task::yield_now().await;
+        }
+        assert_ne!(version(), before);
+    }
+    // And so by whoever asks for it.
+    call(&store).await;
+    store.writer.requests().settle(Sync::Later).await.unwrap();
+    let before = version();
+    // The writer may have come by itself.
+    let already = calls.is_durable() >= 4;
+    store.writer.requests().settle(Sync::Full).await.unwrap();
+    assert!(calls.is_durable() >= 4);
+    assert!(already || version() != before);
+}
+
 #[tokio::test]
 async fn a_run_that_somebody_else_ended_does_not_end_again() {
     let (store, _folder) = fresh();
