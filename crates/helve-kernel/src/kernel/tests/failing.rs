@@ -24,6 +24,8 @@ pub(super) struct FailingStore {
     failing: Mutex<HashSet<&'static str>>,
     /// What a test puts in place of what is kept.
     pub(super) tampered: Mutex<Option<Vec<Registered>>>,
+    /// Of every move, whether it may be on the disk later.
+    pub(super) soon: Mutex<Vec<bool>>,
     /// Verbs that wait until they are let go on.
     pub(super) held: Mutex<Option<(&'static str, super::harness::Gate)>>,
 }
@@ -140,6 +142,7 @@ impl Store for FailingStore {
     }
 
     async fn move_run(&self, step: Move, record: Record) -> Result<bool, StoreError> {
+        lock(&self.soon).push(step.soon);
         pass!(self, move_run(step, record))
     }
 

@@ -157,6 +157,18 @@ async fn a_read_whose_start_is_lost_gives_no_answer() {
     assert!(hub.kernel.inner.running.lock().unwrap().is_empty());
 }
 
+/// How a run ended may be on the disk a moment later, unless somebody wants otherwise.
+#[tokio::test]
+async fn ends_are_synced_where_that_is_asked_for() {
+    for sync in [false, true] {
+        let hub = Hub::with(|b| b.sync_ends(sync)).await;
+        hub.add(counting("a_read", json!({})).0);
+        let answer = hub.kernel.call(Call::new(ann(), "a_read", json!({}))).await;
+        assert!(answer.is_ok());
+        assert_eq!(*hub.store.soon.lock().unwrap(), [!sync]);
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_is_approved_and_cannot_be_recorded_does_not_run_either() {
     let hub = Hub::new().await;
