@@ -34,7 +34,7 @@ use super::row::{change, number};
 const BATCH: usize = 512;
 
 /// How long a call is in the journal alone before it is brought into the tables.
-const SOON: Duration = Duration::from_millis(10);
+const SOON: Duration = Duration::from_millis(50);
 
 /// How long to wait before that is tried again.
 const RETRY: Duration = Duration::from_secs(1);

@@ -23,7 +23,7 @@ pub(crate) struct Changes {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Record {
-    /// Whether how a call ended is on the disk, too, before its answer leaves [default: false]. By then it is always written, so that a hub that is killed loses nothing; a machine that loses its power may lose the ends, and the reads, of its last hundredth of a second. What can have an effect is always on the disk before it begins. What the user requires, a workspace cannot take back.
+    /// Whether how a call ended is on the disk, too, before its answer leaves [default: false]. By then it is always written, so that a hub that is killed loses nothing; a machine that loses its power may lose the ends, and the reads, of its last twentieth of a second. What can have an effect is always on the disk before it begins. What the user requires, a workspace cannot take back.
     pub sync_ends: bool,
 }
 
