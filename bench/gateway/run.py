@@ -9,8 +9,11 @@ stands in the table is the median of the rounds. CPU is that of the subject's pr
 /proc, without the echo server behind it; so is memory. Start-up is the time from starting the
 program to the first call that it serves.
 
-Helve checks a token, decides by policy and writes every call to its durable record before and
-after; most peers do nothing of the kind. Set-ups are as each project's own pages say.
+Helve checks a token, decides by policy and writes every call to its record before and after; most
+peers do nothing of the kind. A tool that may change something is on the disk before it begins (the
+gateway, as it takes every tool of a server to be); of one that only reads (its own, and the gateway
+where the operator has said so) the record is on the disk a moment later. Set-ups are as each
+project's own pages say.
 
 Wants `cargo build --release -p helve -p helve-mcp --bins --examples`. Peers are installed into the
 target folder when they are first needed. What cannot be installed or started is in the table
@@ -298,8 +301,8 @@ def signed(claims, secret):
 SUBJECTS = {
     "bare rmcp echo": Bare(),
     "Helve, a tool of its own": Own(),
-    "Helve, gateway": Hub(),
-    "Helve, gateway, read": ReadHub(),
+    "Helve, gateway, may write": Hub(),
+    "Helve, gateway, only reads": ReadHub(),
     "crate mcp-proxy 0.6": Crate(),
     "PyPI mcp-proxy 0.13": PythonProxy(),
     "npm supergateway 4": Supergateway(),
@@ -527,7 +530,8 @@ def page(text, rounds, seconds):
         f"Measured by `bench/gateway/run.py`: medians of {rounds} rounds of {seconds:g} seconds for each number of "
         "callers, every subject started anew in each round. CPU and memory are of the subject's own processes, "
         "without the echo server behind it. Helve checks a token, decides by policy, and writes each call to its "
-        "durable record before and after; of the others only ContextForge knows who calls.\n\n"
+        "record before and after; of the others only ContextForge knows who calls. What may write is on the disk "
+        "before it begins, what only reads a moment later.\n\n"
         f"{text}\n\n![CPU per call](gateway.svg)\n"
     )
 

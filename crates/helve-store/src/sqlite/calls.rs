@@ -129,7 +129,7 @@ impl Calls {
         if row.state == RunState::Running.as_str() {
             state.live.extend(id);
         }
-        self.keep(state, number, Op::Open(row, line));
+        self.keep(state, number, Op::Open(Box::new(row), line));
         Ok(Way::Taken(number))
     }
 

@@ -17,7 +17,7 @@ use super::writer::Tx;
 /// The start or the end of a run, with its entry of the record.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Op {
-    Open(RunRow, Line),
+    Open(Box<RunRow>, Line),
     End(End, Line),
 }
 
