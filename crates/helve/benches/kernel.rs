@@ -106,7 +106,9 @@ async fn main() {
 }
 
 async fn kernel(store: Arc<dyn Store>) -> Kernel {
-    let kernel = Kernel::builder().store(store).open().await.unwrap();
+    // Both sides answer when it is on the disk.
+    let kernel = Kernel::builder().store(store).sync_ends(true);
+    let kernel = kernel.open().await.unwrap();
     let mut def = ToolDef::new(
         ToolName::new("bench_noop").unwrap(),
         "Gives its number back.",
