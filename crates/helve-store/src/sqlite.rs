@@ -52,7 +52,7 @@ pub struct SqliteStore {
     writer: Writer,
     path: PathBuf,
     /// One who empties the journal at a time.
-    emptying: tokio::sync::Mutex<()>,
+    emptying: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl SqliteStore {
@@ -77,7 +77,7 @@ impl SqliteStore {
             readers: Arc::new(readers),
             writer,
             path: path.to_owned(),
-            emptying: tokio::sync::Mutex::default(),
+            emptying: Arc::default(),
         })
     }
 
@@ -144,19 +144,24 @@ impl SqliteStore {
 
     /// Leaves nothing in the journal.
     async fn empty_journal(&self) -> Result<(), StoreError> {
-        let _alone = self.emptying.lock().await;
-        let calls = Arc::clone(self.writer.calls());
-        calls.pause();
-        // All that is in it is in the tables then.
-        if let Err(e) = self.writer.requests().settle(Sync::Full).await {
-            calls.resume();
-            return Err(e);
-        }
-        let wiped = tokio::task::spawn_blocking(move || calls.wipe()).await;
-        let failed = |e: &dyn std::fmt::Display| {
+        fn failed(e: &dyn std::fmt::Display) -> StoreError {
             StoreError::Unwritable(format!("the journal could not be emptied: {e}"))
-        };
-        wiped.map_err(|e| failed(&e))?.map_err(|e| failed(&e))
+        }
+        let calls = Arc::clone(self.writer.calls());
+        let (requests, emptying) = (self.writer.requests().clone(), self.emptying.clone());
+        // By itself: a caller who goes away in the middle must not leave it half done.
+        let emptied = tokio::spawn(async move {
+            let _alone = emptying.lock().await;
+            calls.pause();
+            // All that is in it is in the tables then.
+            if let Err(e) = requests.settle(Sync::Full).await {
+                calls.resume();
+                return Err(e);
+            }
+            let wiped = tokio::task::spawn_blocking(move || calls.wipe()).await;
+            wiped.map_err(|e| failed(&e))?.map_err(|e| failed(&e))
+        });
+        emptied.await.map_err(|e| failed(&e))?
     }
 
     /// Looks something up.

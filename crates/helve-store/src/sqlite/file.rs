@@ -53,6 +53,9 @@ pub(super) fn open_writer(path: &Path) -> Result<Connection, Failure> {
     private(path)?;
     let conn = open(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     conn.pragma_update(None, "journal_mode", "WAL")?;
+    // Said, and not left to how SQLite was built: what a start brings home from the journal is
+    // on the disk before that is written over.
+    conn.pragma_update(None, "synchronous", "FULL")?;
     conn.pragma_update(None, "foreign_keys", true)?;
     // What is deleted is gone from the file, and not only from its lists.
     conn.pragma_update(None, "secure_delete", true)?;

@@ -24,7 +24,7 @@ use super::file::private;
 const HALF: u64 = 2 << 20;
 
 /// How long an entry may be. What is longer goes to the tables at once.
-pub(super) const MOST: usize = 256 << 10;
+const MOST: usize = 256 << 10;
 
 const PAGE: usize = 4_096;
 
@@ -55,11 +55,14 @@ impl Journal {
     /// Opens the file, or makes it, and reads what is in it.
     pub(super) fn open(path: &Path) -> Result<(Self, Vec<Entry>)> {
         let file = private(path)?;
-        if file.metadata()?.len() != 2 * HALF {
-            // Written, and not only reserved: the first write to a reserved block is news. By
-            // pages: where the system keeps more in one piece, each write goes through all of it.
+        let length = file.metadata()?.len();
+        if length != 2 * HALF {
+            // What is in one that was cut is read as far as it goes.
             file.set_len(2 * HALF)?;
-            wipe(&file)?;
+            if length == 0 {
+                // Written, and not only reserved: the first write to a reserved block is news.
+                wipe(&file)?;
+            }
             file.sync_all()?;
             if let Some(folder) = path.parent() {
                 File::open(folder)?.sync_all()?;
@@ -129,7 +132,8 @@ impl Journal {
     }
 }
 
-/// Leaves no byte of what was in the file.
+/// Leaves no byte of what was in the file. By pages: where the system keeps more in one piece,
+/// each write to it goes through all of that.
 pub(super) fn wipe(file: &File) -> Result<()> {
     for at in (0..2 * HALF).step_by(PAGE) {
         file.write_all_at(&[0; PAGE], at)?;
@@ -165,7 +169,9 @@ fn read_half(file: &File, start: u64) -> Result<Vec<Entry>> {
     let mut rest = bytes.as_slice();
     let mut entries: Vec<Entry> = Vec::new();
     while let Some((entry, after)) = unframed(rest) {
-        let follows = |last: &Entry| (last.epoch, last.number + 1) == (entry.epoch, entry.number);
+        let follows = |last: &Entry| {
+            last.epoch == entry.epoch && last.number.checked_add(1) == Some(entry.number)
+        };
         if !entries.last().is_none_or(follows) {
             break;
         }

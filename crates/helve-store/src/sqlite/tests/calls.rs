@@ -395,6 +395,38 @@ async fn an_older_copy_beside_a_newer_journal_is_told() {
     assert_eq!(seen(&older).await.1, 2);
 }
 
+#[tokio::test]
+async fn a_journal_that_was_cut_is_read_as_far_as_it_goes() {
+    let (left, runs) = calls(12).await;
+    let path = left.path().join("helve.db-calls");
+    let journal = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    journal.set_len(8_000).unwrap();
+    let (found, _) = seen(&left).await;
+    let found = &found[1..];
+    assert!((1..12).contains(&found.len()), "{}", found.len());
+    assert_eq!(found, &ids(&runs)[..found.len()]);
+    assert_eq!(std::fs::metadata(&path).unwrap().len(), 4 << 20);
+}
+
+/// Whoever asked for a purge may be gone before it is done.
+#[tokio::test]
+async fn a_purge_that_nobody_waits_for_leaves_the_journal_open() {
+    let (store, _folder) = fresh();
+    let release = hold(&store).await;
+    let emptying = store.empty_journal();
+    // It has begun, and waits for the writer, when it is let go.
+    tokio::select! {
+        biased;
+        _ = emptying => unreachable!("the writer is held"),
+        () = async { while store.emptying.try_lock().is_ok() { tokio::task::yield_now().await } } => {}
+    }
+    drop(release);
+    drop(store.emptying.lock().await);
+    let before = store.writer.calls().written();
+    call(&store).await;
+    assert_eq!(store.writer.calls().written(), before + 2);
+}
+
 fn harmed() -> impl Strategy<Value = Vec<(usize, Option<u8>)>> {
     // From that byte on nothing is left, or that byte is another.
     let harm = (0..16_000_usize, proptest::option::of(1..=255_u8));
