@@ -28,7 +28,7 @@ use self::recent::Recent;
 use self::syncer::Syncer;
 use super::chain::Line;
 use super::failure::Failure;
-use super::journal::{self, Journal};
+use super::journal::{self, Entering, Journal};
 use super::op::{Draft, End, Op};
 use super::runs::RunRow;
 
@@ -119,11 +119,11 @@ impl Calls {
 
     /// Writes the start of a run, or a run that is over at once.
     pub(super) fn open(&self, row: RunRow, line: Line) -> Result<Way<(RunRow, Line)>, Failure> {
-        let text = text_of(&Draft::Open(&row, &line))?;
+        let mut entry = entering(&Draft::Open(&row, &line))?;
         let id = recent::number_of(&row.id);
         let mut state = self.lock();
         let new = id.is_some_and(|id| state.recent.claim(id));
-        let Some(number) = new.then(|| state.write(&text)).flatten() else {
+        let Some(number) = new.then(|| state.write(&mut entry)).flatten() else {
             return Ok(Way::Not((row, line)));
         };
         if row.state == RunState::Running.as_str() {
@@ -140,10 +140,10 @@ impl Calls {
         end: End,
         line: Line,
     ) -> Result<Way<(End, Line)>, Failure> {
-        let text = text_of(&Draft::End(&end, &line))?;
+        let mut entry = entering(&Draft::End(&end, &line))?;
         let mut state = self.lock();
         let live = recent::number_of(run.as_str()).is_some_and(|id| state.live.remove(&id));
-        let Some(number) = live.then(|| state.write(&text)).flatten() else {
+        let Some(number) = live.then(|| state.write(&mut entry)).flatten() else {
             return Ok(Way::Not((end, line)));
         };
         self.keep(state, number, Op::End(end, line));
@@ -283,12 +283,12 @@ impl Calls {
 
 impl State {
     /// Writes to the journal; `None` where that way is closed, or there is no room.
-    fn write(&mut self, text: &[u8]) -> Option<u64> {
+    fn write(&mut self, entry: &mut Entering) -> Option<u64> {
         if self.closed || self.paused || !self.sound || !self.folding {
             return None;
         }
         let number = self.next;
-        match self.journal.put(number, text) {
+        match self.journal.put(number, entry) {
             Ok(true) => {}
             Ok(false) => return None,
             Err(_) => {
@@ -302,6 +302,6 @@ impl State {
     }
 }
 
-fn text_of(op: &Draft<'_>) -> Result<Vec<u8>, Failure> {
-    serde_json::to_vec(op).map_err(|e| Failure::Refused(e.to_string()))
+fn entering(op: &Draft<'_>) -> Result<Entering, Failure> {
+    Entering::new(|out| op.write(out)).map_err(|e| Failure::Refused(e.to_string()))
 }

@@ -23,7 +23,9 @@ pub(super) struct Line {
     event: Cow<'static, str>,
     actor: String,
     resource: String,
-    text: String,
+    /// The entry, as it is hashed. In the journal it stands apart, as do other texts.
+    #[serde(default, skip_serializing)]
+    pub(super) text: String,
 }
 
 impl Line {

@@ -11,7 +11,7 @@
 //! none.
 
 use std::fs::File;
-use std::io::Result;
+use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -31,6 +31,48 @@ const PAGE: usize = 4_096;
 /// Length, check, epoch, number.
 const HEADER: usize = 4 + CHECK + 8 + 8;
 const CHECK: usize = 16;
+
+/// An entry on its way: room for what stands before its text, and then the text.
+#[derive(Debug)]
+pub(super) struct Entering(Vec<u8>);
+
+impl Entering {
+    /// One whose text is what `write` adds.
+    pub(super) fn new<E>(write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>) -> Result<Self, E> {
+        let mut bytes = Vec::with_capacity(2048);
+        bytes.resize(HEADER, 0);
+        write(&mut bytes)?;
+        Ok(Self(bytes))
+    }
+
+    fn length(&self) -> usize {
+        self.0.len() - HEADER
+    }
+
+    fn framed(&mut self, epoch: u64, number: u64) -> &[u8] {
+        let length = self.length() as u32;
+        let (head, checked) = self.0.split_at_mut(4 + CHECK);
+        checked[..8].copy_from_slice(&epoch.to_le_bytes());
+        checked[8..16].copy_from_slice(&number.to_le_bytes());
+        head[..4].copy_from_slice(&length.to_le_bytes());
+        head[4..].copy_from_slice(&check(checked));
+        &self.0
+    }
+}
+
+/// Whether all of an entry reached the disk. That nobody has changed it is not asked here:
+/// the chain of the record tells.
+fn check(checked: &[u8]) -> [u8; CHECK] {
+    let mut check = [0; CHECK];
+    check[..4].copy_from_slice(&crc32fast::hash(checked).to_le_bytes());
+    check
+}
+
+fn holds(found: &[u8; CHECK], checked: &[u8]) -> bool {
+    // As it was at first.
+    let before = || Hash::of(checked).as_bytes()[..CHECK] == *found;
+    *found == check(checked) || before()
+}
 
 /// An entry that was read.
 #[derive(Debug, PartialEq, Eq)]
@@ -53,7 +95,7 @@ pub(super) struct Journal {
 
 impl Journal {
     /// Opens the file, or makes it, and reads what is in it.
-    pub(super) fn open(path: &Path) -> Result<(Self, Vec<Entry>)> {
+    pub(super) fn open(path: &Path) -> io::Result<(Self, Vec<Entry>)> {
         let file = private(path)?;
         let length = file.metadata()?.len();
         if length != 2 * HALF {
@@ -97,9 +139,9 @@ impl Journal {
     }
 
     /// Writes an entry; `false` where there is no room for it now.
-    pub(super) fn put(&mut self, number: u64, text: &[u8]) -> Result<bool> {
-        let length = HEADER + text.len();
-        if text.len() > MOST {
+    pub(super) fn put(&mut self, number: u64, entry: &mut Entering) -> io::Result<bool> {
+        let length = HEADER + entry.length();
+        if entry.length() > MOST {
             return Ok(false);
         }
         let (mut half, mut at) = (self.half, self.at);
@@ -109,8 +151,8 @@ impl Journal {
                 return Ok(false);
             }
         }
-        let bytes = framed(self.epoch, number, text);
-        self.file.write_all_at(&bytes, offset(half) + at)?;
+        let bytes = entry.framed(self.epoch, number);
+        self.file.write_all_at(bytes, offset(half) + at)?;
         (self.half, self.at) = (half, at + length as u64);
         self.last[half] = number;
         Ok(true)
@@ -126,7 +168,7 @@ impl Journal {
     }
 
     /// Leaves nothing to read: whoever puts an older copy of the tables back means that.
-    pub(super) fn clear(&self) -> Result<()> {
+    pub(super) fn clear(&self) -> io::Result<()> {
         self.file.write_all_at(&[0; HEADER], offset(0))?;
         self.file.write_all_at(&[0; HEADER], offset(1))
     }
@@ -134,7 +176,7 @@ impl Journal {
 
 /// Leaves no byte of what was in the file. By pages: where the system keeps more in one piece,
 /// each write to it goes through all of that.
-pub(super) fn wipe(file: &File) -> Result<()> {
+pub(super) fn wipe(file: &File) -> io::Result<()> {
     for at in (0..2 * HALF).step_by(PAGE) {
         file.write_all_at(&[0; PAGE], at)?;
     }
@@ -145,20 +187,8 @@ fn offset(half: usize) -> u64 {
     half as u64 * HALF
 }
 
-fn framed(epoch: u64, number: u64, text: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(HEADER + text.len());
-    out.extend_from_slice(&(text.len() as u32).to_le_bytes());
-    out.extend_from_slice(&[0; CHECK]);
-    out.extend_from_slice(&epoch.to_le_bytes());
-    out.extend_from_slice(&number.to_le_bytes());
-    out.extend_from_slice(text);
-    let check = Hash::of(&out[4 + CHECK..]);
-    out[4..4 + CHECK].copy_from_slice(&check.as_bytes()[..CHECK]);
-    out
-}
-
 /// The entries of a half that follow from each other.
-fn read_half(file: &File, start: u64) -> Result<Vec<Entry>> {
+fn read_half(file: &File, start: u64) -> io::Result<Vec<Entry>> {
     let mut first = [0; HEADER];
     file.read_exact_at(&mut first, start)?;
     if first == [0; HEADER] {
@@ -186,7 +216,7 @@ fn unframed(bytes: &[u8]) -> Option<(Entry, &[u8])> {
     let (check, rest) = rest.split_first_chunk::<CHECK>()?;
     let length = u32::from_le_bytes(*length) as usize;
     let (checked, after) = rest.split_at_checked(16 + length)?;
-    if Hash::of(checked).as_bytes()[..CHECK] != *check {
+    if !holds(check, checked) {
         return None;
     }
     let (epoch, rest) = checked.split_first_chunk::<8>()?;
@@ -197,4 +227,40 @@ fn unframed(bytes: &[u8]) -> Option<(Entry, &[u8])> {
         text: text.to_vec(),
     };
     Some((entry, after))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(text: &[u8]) -> Vec<u8> {
+        let write = |out: &mut Vec<u8>| {
+            out.extend_from_slice(text);
+            io::Result::Ok(())
+        };
+        Entering::new(write).unwrap().framed(3, 9).to_vec()
+    }
+
+    #[test]
+    fn no_byte_of_an_entry_can_be_another() {
+        let bytes = entry(b"what was said");
+        let (found, after) = unframed(&bytes).unwrap();
+        assert_eq!((found.epoch, found.number, after.len()), (3, 9, 0));
+        assert_eq!(found.text, b"what was said");
+        for at in 0..bytes.len() {
+            let mut other = bytes.clone();
+            other[at] ^= 1;
+            assert_eq!(unframed(&other), None, "{at}");
+        }
+    }
+
+    /// As the first journals had it.
+    #[test]
+    fn an_entry_with_the_former_check_is_read() {
+        let mut bytes = entry(b"what was said");
+        let former = Hash::of(&bytes[4 + CHECK..]);
+        bytes[4..4 + CHECK].copy_from_slice(&former.as_bytes()[..CHECK]);
+        let (found, _) = unframed(&bytes).unwrap();
+        assert_eq!(found.text, b"what was said");
+    }
 }

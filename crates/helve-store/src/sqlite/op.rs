@@ -29,6 +29,81 @@ pub(super) enum Draft<'o> {
     End(&'o End, &'o Line),
 }
 
+/// In the place of a text that there is not.
+const NONE: u32 = u32::MAX;
+
+impl Draft<'_> {
+    /// As the journal has it: what is short as JSON in one line, and after it the texts that
+    /// are JSON already, as they are, each with its length before it.
+    pub(super) fn write(&self, out: &mut Vec<u8>) -> serde_json::Result<()> {
+        serde_json::to_writer(&mut *out, self)?;
+        out.push(b'\n');
+        let mut put = |text: Option<&str>| {
+            // What is too long for its length is too long for an entry.
+            let length = text.map_or(NONE, |t| u32::try_from(t.len()).unwrap_or(NONE));
+            out.extend_from_slice(&length.to_le_bytes());
+            out.extend_from_slice(text.unwrap_or_default().as_bytes());
+        };
+        let (answer, line) = match self {
+            Self::Open(row, line) => {
+                put(Some(&row.args));
+                (&row.answer, line)
+            }
+            Self::End(end, line) => (&end.answer, line),
+        };
+        put(answer.as_deref());
+        put(Some(&line.text));
+        Ok(())
+    }
+}
+
+impl Op {
+    pub(super) fn read(bytes: &[u8]) -> Result<Self, String> {
+        let end = bytes.iter().position(|byte| *byte == b'\n');
+        let (head, rest) = bytes.split_at(end.unwrap_or(bytes.len()));
+        let mut op: Self = serde_json::from_slice(head).map_err(|e| e.to_string())?;
+        let Some((_, mut rest)) = rest.split_first() else {
+            // As it was written at first: all of it JSON.
+            let (Self::Open(_, line) | Self::End(_, line)) = &op;
+            let whole = !line.text.is_empty();
+            return whole.then_some(op).ok_or_else(|| "it is cut".to_owned());
+        };
+        let mut take = || {
+            let text = taken(&mut rest).ok_or("it is cut")?;
+            let text = text.map(|text| String::from_utf8(text.to_vec()));
+            text.transpose().map_err(|e| e.to_string())
+        };
+        let (answer, line) = match &mut op {
+            Self::Open(row, line) => {
+                row.args = take()?.ok_or("it has no arguments")?;
+                (&mut row.answer, line)
+            }
+            Self::End(end, line) => (&mut end.answer, line),
+        };
+        *answer = take()?;
+        line.text = take()?.ok_or("it has no entry of the record")?;
+        match rest.is_empty() {
+            true => Ok(op),
+            false => Err("there is more in it".to_owned()),
+        }
+    }
+}
+
+/// The next text, or that there is none; nothing where there is too little.
+fn taken<'b>(rest: &mut &'b [u8]) -> Option<Option<&'b [u8]>> {
+    let (length, after) = rest.split_first_chunk::<4>()?;
+    let length = u32::from_le_bytes(*length);
+    let (text, after) = match length {
+        NONE => (None, after),
+        length => {
+            let (text, after) = after.split_at_checked(length as usize)?;
+            (Some(text), after)
+        }
+    };
+    *rest = after;
+    Some(text)
+}
+
 /// How a run ended.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct End {
@@ -36,6 +111,7 @@ pub(super) struct End {
     state: Cow<'static, str>,
     at: i64,
     exit_code: Option<i32>,
+    #[serde(default, skip_serializing)]
     answer: Option<String>,
 }
 
@@ -134,4 +210,78 @@ pub(super) struct Ended<'r> {
     pub(super) ended: Option<i64>,
     pub(super) exit_code: Option<i32>,
     pub(super) answer: Option<&'r str>,
+}
+
+#[cfg(test)]
+mod tests {
+    use helve_kernel::store::Record;
+    use helve_kernel::{At, RunId};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn line(text: &str) -> Line {
+        let record = Record::new(At(7), "ann", "run.started", "run-1");
+        let mut line = Line::new(record).unwrap();
+        line.text = text.to_owned();
+        line
+    }
+
+    fn end(answer: Option<String>) -> End {
+        let step = Move::new(
+            &RunId::fresh(),
+            &[RunState::Running],
+            RunState::Failed,
+            At(8),
+        );
+        End::new(&step, answer)
+    }
+
+    fn written(draft: &Draft<'_>) -> Vec<u8> {
+        let mut out = Vec::new();
+        draft.write(&mut out).unwrap();
+        out
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn what_is_written_is_read(answer in proptest::option::of("(?s).{0,40}"), text in "(?s).{0,40}") {
+            let (end, line) = (end(answer.clone()), line(&text));
+            let bytes = written(&Draft::End(&end, &line));
+            let Ok(Op::End(found, entry)) = Op::read(&bytes) else {
+                panic!("{bytes:?}");
+            };
+            prop_assert_eq!(found.answer, answer);
+            prop_assert_eq!((found.run, found.at), (end.run, end.at));
+            prop_assert_eq!(entry.text, text);
+        }
+
+        #[test]
+        fn what_is_cut_is_refused(text in ".{0,20}", cut in any::<prop::sample::Index>()) {
+            let bytes = written(&Draft::End(&end(None), &line(&text)));
+            let cut = cut.index(bytes.len());
+            prop_assert!(Op::read(&bytes[..cut]).is_err());
+            let more = [&bytes[..], b"x"].concat();
+            prop_assert!(Op::read(&more).is_err());
+        }
+    }
+
+    /// As the first journals had them.
+    #[test]
+    fn an_entry_that_is_all_json_is_read() {
+        let text = r#"{"Open":[{"id":"r","tool":"t","version":"1.0.0","version_hash":"h","owner":"ann",
+            "under":null,"agent":null,"state":"running","open":true,"created":1,"started":2,"ended":null,
+            "approval":null,"exit_code":null,"args":"{\"a\":1}","answer":null},
+            {"at":3,"event":"run.started","actor":"ann","resource":"r","text":"{\"b\":2}"}]}"#;
+        let Ok(Op::Open(row, line)) = Op::read(text.replace('\n', "").as_bytes()) else {
+            panic!("it is not read");
+        };
+        assert_eq!(
+            (row.args.as_str(), line.text.as_str()),
+            (r#"{"a":1}"#, r#"{"b":2}"#)
+        );
+        assert_eq!(row.answer, None);
+    }
 }

@@ -61,7 +61,7 @@ fn left(entries: Vec<Entry>, epoch: u64, done: u64) -> Result<Vec<Op>, Failure> 
         if entry.number != wanted {
             break;
         }
-        let op = serde_json::from_slice(&entry.text).map_err(|e| {
+        let op = Op::read(&entry.text).map_err(|e| {
             Failure::Broken(format!("entry {wanted} of its journal cannot be read: {e}"))
         })?;
         ops.push(op);

@@ -35,7 +35,9 @@ pub(super) struct RunRow {
     pub(super) ended: Option<i64>,
     approval: Option<String>,
     pub(super) exit_code: Option<i32>,
-    args: String,
+    #[serde(default, skip_serializing)]
+    pub(super) args: String,
+    #[serde(default, skip_serializing)]
     pub(super) answer: Option<String>,
 }
 
@@ -83,6 +85,18 @@ impl NewRun {
     }
 }
 
+/// The statement that writes a run.
+macro_rules! insert {
+    ($verb:literal) => {
+        concat!(
+            $verb,
+            " INTO runs (id, tool, version, version_hash, owner, under, agent, state, open,
+                  created, started, ended, approval, exit_code, args, answer)
+              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)"
+        )
+    };
+}
+
 pub(super) fn open(tx: &mut Tx<'_>, new: &NewRun, line: &Line) -> Result<Opened, Failure> {
     if let Some(key) = &new.key
         && let Some((body, run)) = used(tx.conn, key)?
@@ -94,7 +108,7 @@ pub(super) fn open(tx: &mut Tx<'_>, new: &NewRun, line: &Line) -> Result<Opened,
             Opened::KeyTaken
         });
     }
-    insert(tx.conn, "INSERT", &new.row, None)?;
+    insert(tx.conn, insert!("INSERT"), &new.row, None)?;
     if let Some(approval) = &new.approval {
         approvals::insert(tx.conn, approval)?;
     }
@@ -114,21 +128,16 @@ pub(super) fn insert_new(
     row: &RunRow,
     end: Option<&End>,
 ) -> Result<(), Failure> {
-    insert(conn, "INSERT OR IGNORE", row, end)
+    insert(conn, insert!("INSERT OR IGNORE"), row, end)
 }
 
-fn insert(conn: &Connection, verb: &str, row: &RunRow, end: Option<&End>) -> Result<(), Failure> {
+fn insert(conn: &Connection, sql: &str, row: &RunRow, end: Option<&End>) -> Result<(), Failure> {
     let after = row.ended(end);
     let hash = Hash::parse(&row.version_hash)
         .ok_or_else(|| Failure::Broken(format!("`{}` is no hash", row.version_hash)))?;
-    let sql = format!(
-        "{verb} INTO runs (id, tool, version, version_hash, owner, under, agent, state, open,
-             created, started, ended, approval, exit_code, args, answer)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)"
-    );
     change(
         conn,
-        &sql,
+        sql,
         params![
             row.id,
             row.tool,
