@@ -457,7 +457,7 @@ impl Upstreams {
                 stop,
                 level: server.level(session),
             };
-            match talk.hold(method, params).await {
+            match talk.hold(method, params.clone()).await {
                 Err(Trouble::Broken(broken)) if broken.lost && !last => server.drop_peer(&peer),
                 answer => return answer,
             }

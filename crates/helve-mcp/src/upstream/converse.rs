@@ -56,14 +56,14 @@ impl Talk<'_> {
     pub(crate) async fn hold(
         &self,
         method: &str,
-        params: &Map<String, Value>,
+        params: Map<String, Value>,
     ) -> Result<Message, Trouble> {
+        if self.era() == Era::Legacy {
+            return self.once(method, params).await;
+        }
         let mut said = params.clone();
         for _ in 0..=ROUNDS {
-            let mut result = self.once(method, &said).await?;
-            if self.era() == Era::Legacy {
-                return Ok(result);
-            }
+            let mut result = self.once(method, said).await?;
             match result.get("resultType").and_then(Value::as_str) {
                 Some("input_required") => {
                     let requests = match result.shift_remove("inputRequests") {
@@ -97,8 +97,7 @@ impl Talk<'_> {
     }
 
     /// The parameters as this hop sends them.
-    fn dressed(&self, id: u64, params: &Map<String, Value>) -> Map<String, Value> {
-        let mut params = params.clone();
+    fn dressed(&self, id: u64, mut params: Map<String, Value>) -> Map<String, Value> {
         let mut meta = match params.shift_remove("_meta") {
             Some(Value::Object(meta)) => meta,
             _ => Map::new(),
@@ -122,7 +121,7 @@ impl Talk<'_> {
         params
     }
 
-    async fn once(&self, method: &str, params: &Map<String, Value>) -> Result<Message, Trouble> {
+    async fn once(&self, method: &str, params: Map<String, Value>) -> Result<Message, Trouble> {
         let begun = self
             .peer
             .begin(method, self.whose(), |id| self.dressed(id, params));
@@ -242,7 +241,7 @@ impl Talk<'_> {
                 () = self.stop.cancelled() => return self.call_off(&named).await,
                 () = sleep(pause.clamp(Duration::from_millis(20), Duration::from_mins(1))) => {}
             }
-            let seen = match self.once("tasks/get", &named).await {
+            let seen = match self.once("tasks/get", named.clone()).await {
                 Err(Trouble::Stopped) => return self.call_off(&named).await,
                 seen => seen?,
             };
@@ -285,7 +284,7 @@ impl Talk<'_> {
                     };
                     let mut update = named.clone();
                     update.insert("inputResponses".to_owned(), Value::Object(responses));
-                    self.once("tasks/update", &update).await?;
+                    self.once("tasks/update", update).await?;
                 }
                 _ => {}
             }
@@ -299,7 +298,7 @@ impl Talk<'_> {
             level: None,
             ..*self
         };
-        let _ = tokio::time::timeout(FAREWELL, last.once("tasks/cancel", named)).await;
+        let _ = tokio::time::timeout(FAREWELL, last.once("tasks/cancel", named.clone())).await;
         Err(Trouble::Stopped)
     }
 }

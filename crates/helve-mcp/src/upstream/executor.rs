@@ -59,7 +59,6 @@ impl Executor for McpExecutor {
             room = server.room.acquire() => room.map_err(|_| ToolError::dependency("the gateway is closed"))?,
         };
         let caller = permit.ctx().caller();
-        let params = params(tool, permit.args(), caller);
         let watch = gateway.watch();
         for last in [false, true] {
             let peer = tokio::select! {
@@ -77,7 +76,10 @@ impl Executor for McpExecutor {
                 stop: permit.stop(),
                 level,
             };
-            match talk.hold("tools/call", &params).await {
+            match talk
+                .hold("tools/call", params(tool, permit.args(), caller))
+                .await
+            {
                 Ok(result) => return reply(result),
                 Err(Trouble::Broken(broken)) if broken.reached == Reached::No && !last => {
                     let lost = broken.lost || peer.broken().is_some();

@@ -12,6 +12,8 @@ pub(crate) mod sse;
 pub(crate) mod stdio;
 pub(crate) mod tail;
 
+use std::pin::Pin;
+
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 
@@ -71,15 +73,20 @@ pub(crate) trait Ear: Send + Sync {
     fn closed(&self, broken: Broken);
 }
 
+/// What is left to do for a request. Whoever waits for its answer does it, in the same task;
+/// to drop it is to hang up.
+pub(crate) type Carrying = Pin<Box<dyn Future<Output = ()> + Send>>;
+
 /// The way to a server.
 #[async_trait]
 pub(crate) trait Link: Send + Sync {
     /// Sends a message. That it is `Ok` says that it is on its way.
     async fn send(&self, message: Message) -> Result<(), Broken>;
 
-    /// Nobody waits for the answer to this request any more.
-    fn forget(&self, id: u64) {
+    /// Sends a request, as far as that needs nobody to wait for it.
+    async fn request(&self, id: u64, message: Message) -> Result<Option<Carrying>, Broken> {
         let _ = id;
+        self.send(message).await.map(|()| None)
     }
 
     /// Both sides know now how to speak with each other.

@@ -6,6 +6,7 @@
 //! beside, a question belongs to a caller only if nobody else has a call under way.
 
 use std::collections::HashMap;
+use std::future::poll_fn;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -16,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::handshake::Face;
 use super::link::tail::Tail;
-use super::link::{Broken, Ear, Link, Message, Origin, Reached};
+use super::link::{Broken, Carrying, Ear, Link, Message, Origin, Reached};
 
 /// How much may wait to be told to one caller. More than that of progress is dropped.
 const HEARD: usize = 1024;
@@ -53,7 +54,8 @@ pub(crate) enum Heard {
 }
 
 struct Open {
-    heard: mpsc::Sender<Heard>,
+    // In a box: there is room for many from the start, and mostly one comes.
+    heard: mpsc::Sender<Box<Heard>>,
     whose: Whose,
 }
 
@@ -134,10 +136,11 @@ impl Peer {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let (heard, queue) = mpsc::channel(HEARD);
         self.open().insert(id, Open { heard, whose });
-        let exchange = Exchange {
+        let mut exchange = Exchange {
             peer: self.clone(),
             id,
             queue,
+            carrying: None,
             over: false,
         };
         // After it is known, so that no end falls in between.
@@ -152,14 +155,17 @@ impl Peer {
         message.insert("id".to_owned(), id.into());
         message.insert("method".to_owned(), method.into());
         message.insert("params".to_owned(), Value::Object(params(id)));
-        self.send(message).await?;
+        exchange.carrying = match self.link.get() {
+            Some(link) => link.request(id, message).await?,
+            None => return Err(unconnected()),
+        };
         Ok(exchange)
     }
 
     async fn send(&self, message: Message) -> Result<(), Broken> {
         match self.link.get() {
             Some(link) => link.send(message).await,
-            None => Err(Broken::new("there is no connection", Reached::No)),
+            None => Err(unconnected()),
         }
     }
 
@@ -251,7 +257,7 @@ impl Peer {
     fn give(&self, id: u64, heard: Heard) -> bool {
         let open = self.open();
         open.get(&id)
-            .is_some_and(|call| call.heard.try_send(heard).is_ok())
+            .is_some_and(|call| call.heard.try_send(Box::new(heard)).is_ok())
     }
 
     fn told(&self, method: String, params: Value, origin: Origin) {
@@ -367,10 +373,10 @@ impl Ear for Peer {
             (Some(method), _) if method == "notifications/cancelled" => {
                 let params = params(&mut message);
                 let id = &params["requestId"];
-                let senders: Vec<mpsc::Sender<Heard>> =
+                let senders: Vec<mpsc::Sender<Box<Heard>>> =
                     self.open().values().map(|o| o.heard.clone()).collect();
                 for sender in senders {
-                    let _ = sender.try_send(Heard::Withdrawn { id: id.clone() });
+                    let _ = sender.try_send(Box::new(Heard::Withdrawn { id: id.clone() }));
                 }
             }
             (Some(method), _) => {
@@ -426,9 +432,13 @@ impl Ear for Peer {
     }
 }
 
+fn unconnected() -> Broken {
+    Broken::new("there is no connection", Reached::No)
+}
+
 /// The last that is heard must arrive, however much waits before it.
 fn last(call: Open, heard: Heard) {
-    if let Err(full) = call.heard.try_send(heard) {
+    if let Err(full) = call.heard.try_send(Box::new(heard)) {
         let heard = full.into_inner();
         let sender = call.heard;
         tokio::spawn(async move {
@@ -450,19 +460,32 @@ fn nobody() -> Value {
 pub(crate) struct Exchange {
     peer: Arc<Peer>,
     id: u64,
-    queue: mpsc::Receiver<Heard>,
+    queue: mpsc::Receiver<Box<Heard>>,
+    /// What is left to do for it, where the link leaves it to whoever waits.
+    carrying: Option<Carrying>,
     over: bool,
 }
 
 impl Exchange {
     /// What comes next. After the answer there is nothing.
     pub(crate) async fn next(&mut self) -> Heard {
-        let heard = self.queue.recv().await.unwrap_or_else(|| {
-            let broken = self.peer.broken().cloned();
-            Heard::Broken(
-                broken.unwrap_or_else(|| Broken::new("there is no answer", Reached::Maybe)),
-            )
+        let heard = poll_fn(|cx| {
+            // First: what it brings is in the queue then.
+            if let Some(carrying) = &mut self.carrying
+                && carrying.as_mut().poll(cx).is_ready()
+            {
+                self.carrying = None;
+            }
+            self.queue.poll_recv(cx)
         });
+        let heard = match heard.await {
+            Some(heard) => *heard,
+            None => {
+                let broken = self.peer.broken().cloned();
+                let silent = || Broken::new("there is no answer", Reached::Maybe);
+                Heard::Broken(broken.unwrap_or_else(silent))
+            }
+        };
         self.over |= matches!(heard, Heard::Answer(_) | Heard::Broken(_));
         heard
     }
@@ -477,14 +500,12 @@ impl Exchange {
         // A server that does not read does not get it, and nobody waits for that.
         let told = self.peer.notify("notifications/cancelled", Some(params));
         let _ = tokio::time::timeout(Duration::from_secs(1), told).await;
+        self.carrying = None;
         self.forget();
     }
 
     fn forget(&self) {
         self.peer.open().remove(&self.id);
-        if let Some(link) = self.peer.link() {
-            link.forget(self.id);
-        }
     }
 }
 

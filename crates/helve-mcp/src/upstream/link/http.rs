@@ -6,7 +6,7 @@
 //! followed: they could lead a token elsewhere.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+use std::sync::{Arc, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -22,7 +22,9 @@ use tokio_util::task::TaskTracker;
 
 use super::events::Events;
 use super::headers::{self, Marked};
-use super::{Broken, Ear, Link, Message, Origin, Reached, address, messages, size, too_large};
+use super::{
+    Broken, Carrying, Ear, Link, Message, Origin, Reached, address, messages, size, too_large,
+};
 use crate::upstream::Era;
 use crate::upstream::oauth::Login;
 
@@ -50,7 +52,6 @@ struct Inner {
     ear: Weak<dyn Ear>,
     agreed: RwLock<Agreed>,
     tools: RwLock<HashMap<String, Marked>>,
-    waiting: Mutex<HashMap<u64, CancellationToken>>,
     closing: CancellationToken,
     tasks: TaskTracker,
 }
@@ -81,7 +82,6 @@ impl HttpLink {
             ear: Arc::downgrade(ear),
             agreed: RwLock::default(),
             tools: RwLock::default(),
-            waiting: Mutex::default(),
             closing: CancellationToken::new(),
             tasks: TaskTracker::new(),
         }))))
@@ -112,51 +112,32 @@ pub(crate) fn header_map(given: &[(String, String)]) -> Result<HeaderMap, String
 impl Link for HttpLink {
     async fn send(&self, message: Message) -> Result<(), Broken> {
         let inner = &self.0;
-        let method = message.get("method").and_then(Value::as_str);
-        let id = message
-            .get("id")
-            .and_then(Value::as_u64)
-            .filter(|_| method.is_some());
-        match id {
-            Some(id) => {
-                let gone = CancellationToken::new();
-                inner.waiting().insert(id, gone.clone());
-                let (inner, closing) = (inner.clone(), inner.closing.clone());
-                self.0.tasks.spawn(async move {
-                    let asked = tokio::select! {
-                        () = gone.cancelled() => Ok(()),
-                        () = closing.cancelled() => Err(Broken::new("the connection was closed", Reached::Maybe)),
-                        asked = inner.request(id, &message) => asked,
-                    };
-                    inner.waiting().remove(&id);
-                    if let Err(broken) = asked {
-                        inner.hears(|ear| ear.failed(id, broken));
-                    }
-                });
-                Ok(())
-            }
-            // In the modern era a request is called off by hanging up.
-            None if method == Some("notifications/cancelled")
-                && inner.agreed().era == Some(Era::Modern) =>
-            {
-                Ok(())
-            }
-            None => {
-                let sent = timeout(SHORT, inner.post(&message)).await;
-                let late = |_| Broken::new("it took no notice of a message", Reached::Maybe);
-                let response = sent.map_err(late)??;
-                match response.status().is_success() {
-                    true => Ok(()),
-                    false => Err(inner.refusal(response).await),
-                }
-            }
+        // In the modern era a request is called off by hanging up.
+        let calls_off = message.get("method").and_then(Value::as_str);
+        if calls_off == Some("notifications/cancelled") && inner.agreed().era == Some(Era::Modern) {
+            return Ok(());
+        }
+        let sent = timeout(SHORT, inner.post(&message)).await;
+        let late = |_| Broken::new("it took no notice of a message", Reached::Maybe);
+        let response = sent.map_err(late)??;
+        match response.status().is_success() {
+            true => Ok(()),
+            false => Err(inner.refusal(response).await),
         }
     }
 
-    fn forget(&self, id: u64) {
-        if let Some(gone) = self.0.waiting().remove(&id) {
-            gone.cancel();
-        }
+    async fn request(&self, id: u64, message: Message) -> Result<Option<Carrying>, Broken> {
+        let inner = self.0.clone();
+        Ok(Some(Box::pin(async move {
+            let asked = tokio::select! {
+                biased;
+                asked = inner.request(id, &message) => asked,
+                () = inner.closing.cancelled() => Err(Broken::new("the connection was closed", Reached::Maybe)),
+            };
+            if let Err(broken) = asked {
+                inner.hears(|ear| ear.failed(id, broken));
+            }
+        })))
     }
 
     fn agreed(&self, protocol: &str, era: Era) {
@@ -212,10 +193,6 @@ impl Inner {
         if let Some(ear) = self.ear.upgrade() {
             tell(&*ear);
         }
-    }
-
-    fn waiting(&self) -> MutexGuard<'_, HashMap<u64, CancellationToken>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn agreed(&self) -> Agreed {
