@@ -8,8 +8,10 @@
 mod answer;
 mod approval;
 mod changes;
+mod client;
 mod direct;
 mod disclose;
+mod drive;
 mod handler;
 mod http;
 mod list;
@@ -92,7 +94,7 @@ struct Inner {
     /// The tools whose arguments travel in headers, as of a state of the registry.
     headers: Mutex<Headers>,
     /// Which sessions have called which server lately.
-    lately: Mutex<HashMap<String, Vec<changes::Recent>>>,
+    lately: Mutex<HashMap<String, changes::Lately>>,
 }
 
 impl Front {

@@ -1,5 +1,6 @@
 //! Word of changed lists, to every client that listens.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -81,34 +82,52 @@ impl Front {
 /// How long after a call a server may still speak about it.
 const ECHO: Duration = Duration::from_secs(5);
 
+/// The sessions that have called a server lately, by their ids.
+pub(crate) type Lately = HashMap<String, Recent>;
+
 /// A session that has called a server.
 pub(crate) struct Recent {
-    session: String,
     owner: String,
     at: Instant,
+}
+
+impl Recent {
+    fn is_fresh(&self, now: Instant) -> bool {
+        now.duration_since(self.at) < ECHO
+    }
 }
 
 impl Front {
     /// Remembers that a session calls a server, or has just done so.
     pub(crate) fn calls(&self, server: &str, session: &str, owner: &str) {
+        let at = Instant::now();
         let mut lately = super::lock(&self.0.lately);
+        let known = lately.get_mut(server).and_then(|all| all.get_mut(session));
+        if let Some(recent) = known.filter(|recent| recent.owner == owner) {
+            recent.at = at;
+            return;
+        }
         let sessions = lately.entry(server.to_owned()).or_default();
-        sessions.retain(|recent| recent.session != session && recent.at.elapsed() < ECHO);
-        sessions.push(Recent {
-            session: session.to_owned(),
-            owner: owner.to_owned(),
-            at: Instant::now(),
-        });
+        sessions.retain(|_, recent| recent.is_fresh(at));
+        let owner = owner.to_owned();
+        sessions.insert(session.to_owned(), Recent { owner, at });
     }
 
     /// The session that a word of a server must be meant for: the last that has called it,
     /// as long as nobody else has lately. Otherwise one would be told of another.
     fn sole_caller(&self, server: &str) -> Option<String> {
+        let now = Instant::now();
         let lately = super::lock(&self.0.lately);
-        let mut recent = lately.get(server)?.iter().filter(|r| r.at.elapsed() < ECHO);
-        let last = recent.next_back()?;
-        let alone = recent.all(|r| r.owner == last.owner);
-        alone.then(|| last.session.clone())
+        let fresh = || {
+            lately
+                .get(server)
+                .into_iter()
+                .flatten()
+                .filter(|(_, r)| r.is_fresh(now))
+        };
+        let (session, last) = fresh().max_by_key(|(_, recent)| recent.at)?;
+        let alone = fresh().all(|(_, recent)| recent.owner == last.owner);
+        alone.then(|| session.clone())
     }
 }
 

@@ -27,9 +27,9 @@ use crate::upstream::List;
 
 use super::answer::{finish, finish_list};
 use super::changes::Listening;
+use super::client::{not_here, protocol};
 use super::list::page;
 use super::passing::key_of;
-use super::session::{not_here, protocol};
 use super::verbatim::wrap;
 use super::{Session, direct, lock};
 

@@ -23,9 +23,9 @@ use rmcp::transport::streamable_http_server::session::{
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio_util::sync::CancellationToken;
 
+use super::client::party;
 use super::handler::Handler;
 use super::owners::{NotTheirs, Owners};
-use super::session::party;
 use super::verbatim::{Verbatim, unwrap_bytes, unwrap_events};
 use super::{Front, Session, direct};
 

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::upstream::{List, Upstreams};
 
-use super::session::not_here;
+use super::client::not_here;
 use super::talk::{Done, Talk};
 use super::views::Names;
 use super::{Front, Session};

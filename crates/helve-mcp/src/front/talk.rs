@@ -80,10 +80,11 @@ impl Round {
 pub(crate) struct Voice {
     session: String,
     protocol: String,
-    capabilities: Value,
+    capabilities: Arc<Value>,
     extras: Map<String, Value>,
-    tells: mpsc::Sender<Tell>,
-    control: mpsc::UnboundedSender<Control>,
+    // In boxes: a channel has room for many from its start, and most calls say nothing.
+    tells: mpsc::Sender<Box<Tell>>,
+    control: mpsc::UnboundedSender<Box<Control>>,
     /// Nobody gives on what is told while the talk is put aside.
     heard: AtomicBool,
     /// That something was told or asked.
@@ -92,7 +93,7 @@ pub(crate) struct Voice {
 
 impl Voice {
     fn control(&self, control: Control) -> Result<(), ()> {
-        self.control.send(control).map_err(drop)?;
+        self.control.send(Box::new(control)).map_err(drop)?;
         self.said.notify_one();
         Ok(())
     }
@@ -127,7 +128,7 @@ impl Caller for Voice {
             let method = method.to_owned();
             // Before it: a channel that is full is emptied by whoever hears of it.
             self.said.notify_one();
-            let _ = self.tells.send(Tell { method, params }).await;
+            let _ = self.tells.send(Box::new(Tell { method, params })).await;
         }
     }
 
@@ -167,8 +168,8 @@ pub(crate) type Work = Pin<Box<dyn Future<Output = Done> + Send>>;
 /// A call under way.
 pub(crate) struct Talk {
     voice: Arc<Voice>,
-    pub(crate) control: mpsc::UnboundedReceiver<Control>,
-    pub(crate) tells: mpsc::Receiver<Tell>,
+    pub(crate) control: mpsc::UnboundedReceiver<Box<Control>>,
+    pub(crate) tells: mpsc::Receiver<Box<Tell>>,
     pub(crate) work: Mutex<Option<Work>>,
     pub(crate) rounds: Vec<Round>,
     /// The approval that it waits for.
@@ -185,7 +186,7 @@ pub(crate) struct Talk {
 pub(crate) struct From {
     pub(crate) session: String,
     pub(crate) protocol: String,
-    pub(crate) capabilities: Value,
+    pub(crate) capabilities: Arc<Value>,
     pub(crate) extras: Map<String, Value>,
 }
 

@@ -7,7 +7,7 @@ use helve_kernel::{Principal, RunState};
 use rmcp::ErrorData;
 use serde_json::{Map, Value, json};
 
-use super::session::party;
+use super::client::party;
 use super::talk::{Control, Done, Talk};
 use super::{Front, lock};
 
@@ -182,7 +182,7 @@ impl Front {
             return;
         };
         while let Ok(control) = talk.control.try_recv() {
-            match control {
+            match *control {
                 Control::Questions(round) => talk.rounds.push(round),
                 Control::Waits(approval) => talk.approval = Some(approval),
                 Control::Long(_) => {}

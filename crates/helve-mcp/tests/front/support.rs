@@ -130,7 +130,7 @@ impl Hub {
     /// The bearer of a new token, as somebody else made it.
     pub async fn bearer(&self, by: &Principal, new: NewToken) -> Arc<Principal> {
         let (_, secret) = self.kernel.create_token(by, new).await.unwrap();
-        Arc::new(self.kernel.authenticate(secret.reveal()).unwrap())
+        self.kernel.authenticate(secret.reveal()).unwrap()
     }
 
     /// A person with every right, who has shown a token.
