@@ -31,6 +31,8 @@ pub struct Entry {
     pub enabled: bool,
     /// Whether it is open to every token that may call anything, whatever its scopes.
     pub open: bool,
+    /// The version's number as it is written.
+    pub(crate) numbered: String,
     pub(crate) input: Schema,
     pub(crate) output: Option<Schema>,
     pub(crate) fingerprint: Option<Value>,
@@ -122,6 +124,7 @@ impl Entry {
             enabled: def.enabled,
             open: false,
             def,
+            numbered: version.to_string(),
             version,
             hash,
             source,

@@ -283,7 +283,6 @@ async fn door(State(hub): State<Hub>, mut request: Request, next: Next) -> Respo
     if let Err(wait) = hub.rates().take(caller, Instant::now()) {
         return crate::guard::too_many("too many requests", wait).into_response();
     }
-    let who = Arc::new(who);
     let visit = Visit {
         lang: Lang::of(request.headers()),
         waiting: inbox::waiting(&hub, &who).await,

@@ -49,7 +49,7 @@ pub(crate) async fn route(
 pub(crate) async fn door(State(hub): State<Hub>, mut request: Request, next: Next) -> Response {
     match passes(&hub, &request) {
         Ok(principal) => {
-            request.extensions_mut().insert(Arc::new(principal));
+            request.extensions_mut().insert(principal);
             next.run(request).await
         }
         Err(problem) => challenge(&hub, &request, problem),
@@ -77,7 +77,7 @@ fn challenge(hub: &Hub, request: &Request, problem: Problem) -> Response {
 }
 
 /// Who calls, as long as that is not too often.
-fn passes(hub: &Hub, request: &Request) -> Result<Principal, Problem> {
+fn passes(hub: &Hub, request: &Request) -> Result<Arc<Principal>, Problem> {
     // Whoever sends a token in the address sends no other, so this comes first.
     Query::without_token(request.uri().query().unwrap_or_default())?;
     let principal = authenticate(hub, request.headers())?;
@@ -95,7 +95,7 @@ fn admit(hub: &Hub, route: &Route, request: &mut Request) -> Result<(), Problem>
     if let Access::Needs(permission) = route.access {
         let principal = passes(hub, request)?;
         principal.require(permission)?;
-        request.extensions_mut().insert(Caller(Arc::new(principal)));
+        request.extensions_mut().insert(Caller(principal));
     } else {
         Query::without_token(request.uri().query().unwrap_or_default())?;
     }
@@ -115,14 +115,14 @@ pub(crate) fn too_many(detail: &str, wait: Duration) -> Problem {
 
 /// Who calls. All who show nothing that counts share one bucket: guessing is slow,
 /// and whoever has a token does not notice.
-fn authenticate(hub: &Hub, headers: &HeaderMap) -> Result<Principal, Problem> {
+fn authenticate(hub: &Hub, headers: &HeaderMap) -> Result<Arc<Principal>, Problem> {
     known(hub, headers).map_err(|refused| match hub.strangers().take("", Instant::now()) {
         Ok(()) => refused,
         Err(wait) => too_many("too many requests without a token that counts", wait),
     })
 }
 
-fn known(hub: &Hub, headers: &HeaderMap) -> Result<Principal, Problem> {
+fn known(hub: &Hub, headers: &HeaderMap) -> Result<Arc<Principal>, Problem> {
     let mut shown = headers.get_all(header::AUTHORIZATION).iter();
     if shown.next().is_none() {
         return Err(unauthorized(
@@ -135,11 +135,15 @@ fn known(hub: &Hub, headers: &HeaderMap) -> Result<Principal, Problem> {
     let secret = bearer(headers);
     let secret = secret.ok_or_else(|| unauthorized("the header must say `Bearer <token>`"))?;
     // One answer for all: unknown, expired and revoked look alike.
-    let known = hub.kernel().authenticate(secret).or_else(|| {
+    shows(hub, secret).ok_or_else(|| unauthorized("the token is unknown, expired or revoked"))
+}
+
+/// Who shows this secret: one of the hub's own, or of an identity provider that it knows.
+pub(crate) fn shows(hub: &Hub, secret: &str) -> Option<Arc<Principal>> {
+    hub.kernel().authenticate(secret).or_else(|| {
         let identity = hub.settings().identity.as_ref()?;
-        identity.principal(secret)
-    });
-    known.ok_or_else(|| unauthorized("the token is unknown, expired or revoked"))
+        identity.principal(secret).map(Arc::new)
+    })
 }
 
 /// The token that a request shows.

@@ -83,7 +83,7 @@ impl Kernel {
             run: ready.run.clone(),
             bound: self.bound(ready, None),
             tool: ready.entry.def.name.to_string(),
-            version: ready.entry.version.to_string(),
+            version: ready.entry.numbered.clone(),
             args: Value::Object(ready.kept().clone()),
             requester: ready.principal.owner.clone(),
             under: ready.principal.under.clone(),

@@ -114,26 +114,28 @@ impl Kernel {
         })
     }
 
-    /// Runs a call and waits for it. It goes on if the caller does not.
-    pub(super) async fn begin(&self, ready: Ready, start: Start) -> Answer {
+    /// Runs a call and waits for it. It goes on if the caller does not. All that it needs is
+    /// put aside before anybody waits, so that whoever does has little to carry.
+    pub(super) fn begin(&self, ready: Ready, start: Start) -> impl Future<Output = Answer> + Send {
         let (run, tool) = (ready.run.clone(), ready.entry.def.name.to_string());
-        let answer = match self.claim(&ready.run) {
-            Some(claim) => {
-                let execution = Execution::new(self, ready, start, claim);
-                self.to_the_end(execution.whole()).await
-            }
-            None => None,
-        };
-        answer.unwrap_or_else(|| Answer {
-            result: Err(ToolError::internal("the run crashed outside of its tool")
-                .with_hint("whether it took effect is unknown; look before you call it again")),
-            meta: Meta {
-                run_id: Some(run),
-                tool,
-                ..Meta::default()
-            },
-            writes: Vec::new(),
-        })
+        let claim = self.claim(&ready.run);
+        let whole = claim.map(|claim| Box::pin(Execution::new(self, ready, start, claim).whole()));
+        async move {
+            let answer = match whole {
+                Some(whole) => self.to_the_end(whole).await,
+                None => None,
+            };
+            answer.unwrap_or_else(|| Answer {
+                result: Err(ToolError::internal("the run crashed outside of its tool")
+                    .with_hint("whether it took effect is unknown; look before you call it again")),
+                meta: Meta {
+                    run_id: Some(run),
+                    tool,
+                    ..Meta::default()
+                },
+                writes: Vec::new(),
+            })
+        }
     }
 
     /// Runs a call beside the caller; not if it is under way already.

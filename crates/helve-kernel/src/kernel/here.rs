@@ -8,6 +8,7 @@
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
 use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
 use std::task::Poll;
 
 use futures_util::FutureExt as _;
@@ -35,17 +36,17 @@ impl Drop for Step {
 }
 
 impl Kernel {
-    /// Does it, to its end, even if nobody waits for it; `None` where it crashed.
+    /// Does it, to its end, even if nobody waits for it; `None` where it crashed. In a box
+    /// from the start: it is large, and is moved more than once on its way into a task.
     pub(super) async fn to_the_end<T: Send + 'static>(
         &self,
-        work: impl Future<Output = T> + Send + 'static,
+        work: Pin<Box<impl Future<Output = T> + Send + 'static>>,
     ) -> Option<T> {
-        // In a box: it is large, and is moved more than once on its way into a task.
-        let mut work = Box::pin(AssertUnwindSafe(work).catch_unwind());
+        let mut work = AssertUnwindSafe(work).catch_unwind();
         if let Some(step) = Step::begin() {
             // The kernel does not close in the middle of it.
             let open = self.inner.tasks.token();
-            let stepped = poll_fn(|cx| Poll::Ready(work.as_mut().poll(cx))).await;
+            let stepped = poll_fn(|cx| Poll::Ready(work.poll_unpin(cx))).await;
             drop(step);
             if let Poll::Ready(done) = stepped {
                 return done.ok();

@@ -62,7 +62,7 @@ impl Kernel {
             false => call,
             true => match Box::pin(self.led(call)).await {
                 Ok(call) => call,
-                Err(error) => return self.refuse(&tool, &principal, error).await,
+                Err(error) => return Box::pin(self.refuse(&tool, &principal, error)).await,
             },
         };
         // A check that crashes has not passed.
@@ -74,14 +74,15 @@ impl Kernel {
                 )))
             },
         );
+        // What is rare is apart: it would make the future of every call larger.
         match ready {
-            Err(error) => self.refuse(&tool, &principal, error).await,
+            Err(error) => Box::pin(self.refuse(&tool, &principal, error)).await,
             Ok(ready) => match ready.decision.effect {
-                Effect::Deny => self.deny(ready).await,
-                Effect::Ask if ready.dry_run => self.allow(ready).await,
-                Effect::Ask if self.shows_first(&ready.entry) => self.show(ready).await,
-                Effect::Ask => self.ask(ready).await,
                 Effect::Allow => self.allow(ready).await,
+                Effect::Deny => Box::pin(self.deny(ready)).await,
+                Effect::Ask if ready.dry_run => Box::pin(self.allow(ready)).await,
+                Effect::Ask if self.shows_first(&ready.entry) => Box::pin(self.show(ready)).await,
+                Effect::Ask => Box::pin(self.ask(ready)).await,
             },
         }
     }
@@ -289,9 +290,13 @@ impl Kernel {
     }
 
     async fn allow(&self, ready: Ready) -> Answer {
-        if ready.wait != Wait::Nothing {
-            return self.begin(ready, Start::Open).await;
+        match ready.wait {
+            Wait::Nothing => Box::pin(self.allow_later(ready)).await,
+            _ => self.begin(ready, Start::Open).await,
         }
+    }
+
+    async fn allow_later(&self, ready: Ready) -> Answer {
         let (kernel, queued) = (self.clone(), ready.clone());
         let opened = self.through(async move { kernel.queue(queued).await });
         match opened.await {
@@ -332,7 +337,7 @@ impl Kernel {
         Run {
             id: ready.run.clone(),
             tool: ready.entry.def.name.to_string(),
-            version: ready.entry.version.to_string(),
+            version: ready.entry.numbered.clone(),
             version_hash: ready.entry.hash,
             owner: ready.principal.owner.clone(),
             under: ready.principal.under.clone(),
@@ -359,7 +364,7 @@ impl Kernel {
         decision.insert("reason".into(), ready.decision.reason.as_str().into());
         self.entry_of(&ready.principal.owner, event, ready.run.as_str())
             .with("tool", def.name.as_str())
-            .with("version", ready.entry.version.to_string())
+            .with("version", ready.entry.numbered.clone())
             .with("version_hash", ready.entry.hash.to_string())
             .with("risk", def.risk.map(Risk::as_str))
             .with("args", ready.kept().clone())
@@ -388,7 +393,7 @@ impl Ready {
             meta: Meta {
                 run_id: Some(self.run.clone()),
                 tool: self.entry.def.name.to_string(),
-                version: Some(self.entry.version.to_string()),
+                version: Some(self.entry.numbered.clone()),
                 state: Some(state),
                 coerced: self.coerced.clone(),
                 ..Meta::default()

@@ -3,6 +3,7 @@
 //! Nobody hands out more than they have.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use helve_core::audit::Hash;
@@ -20,12 +21,13 @@ const HUB: &str = "hub";
 #[derive(Default)]
 pub(super) struct Known {
     by_id: HashMap<TokenId, Token>,
-    ids: HashMap<Hash, TokenId>,
+    ids: HashMap<Hash, (TokenId, Arc<Principal>)>,
 }
 
 impl Known {
     pub(super) fn put(&mut self, token: Token) {
-        self.ids.insert(token.hash, token.id.clone());
+        let who = Arc::new(token.principal());
+        self.ids.insert(token.hash, (token.id.clone(), who));
         self.by_id.insert(token.id.clone(), token);
     }
 
@@ -37,8 +39,10 @@ impl Known {
         self.by_id.values()
     }
 
-    fn by_hash(&self, hash: &Hash) -> Option<&Token> {
-        self.by_id.get(self.ids.get(hash)?)
+    /// The token, and who shows it.
+    fn by_hash(&self, hash: &Hash) -> Option<(&Token, &Arc<Principal>)> {
+        let (id, who) = self.ids.get(hash)?;
+        Some((self.by_id.get(id)?, who))
     }
 
     /// Whether a token comes from somebody: they made it, or made one for whoever did.
@@ -149,11 +153,11 @@ impl Kernel {
     }
 
     /// Who shows this secret. A secret that is unknown, expired or revoked is nobody.
-    pub fn authenticate(&self, secret: &str) -> Option<Principal> {
+    pub fn authenticate(&self, secret: &str) -> Option<Arc<Principal>> {
         let hash = Secret::parse(secret)?.hash();
         let tokens = read(&self.inner.tokens);
-        let token = tokens.by_hash(&hash)?;
-        token.is_live(self.now()).then(|| token.principal())
+        let (token, who) = tokens.by_hash(&hash)?;
+        token.is_live(self.now()).then(|| who.clone())
     }
 
     /// The person that an agent acts under, with the right to decide: for a question that

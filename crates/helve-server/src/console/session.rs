@@ -14,6 +14,7 @@ use helve_kernel::{Principal, PrincipalKind};
 
 use super::cookie;
 use crate::Hub;
+use crate::guard::shows;
 use crate::problem::Problem;
 use crate::rate::Rates;
 
@@ -99,9 +100,13 @@ impl Sessions {
     }
 
     /// Begins a session with a token of a person; the cookie's value.
-    pub(super) fn begin(&self, hub: &Hub, secret: &str) -> Result<(String, Principal), Problem> {
+    pub(super) fn begin(
+        &self,
+        hub: &Hub,
+        secret: &str,
+    ) -> Result<(String, Arc<Principal>), Problem> {
         let unknown = || crate::guard::unauthorized("the token is unknown, expired or revoked");
-        let who = known(hub, secret).ok_or_else(unknown)?;
+        let who = shows(hub, secret).ok_or_else(unknown)?;
         if who.kind != PrincipalKind::Person {
             let detail = "this token is an agent's; these pages are for people";
             let hint = "`helve token create --kind person` makes one for a person";
@@ -127,7 +132,7 @@ impl Sessions {
     }
 
     /// Who sent a request, and the word of their forms; their token still counts.
-    pub(super) fn of(&self, hub: &Hub, headers: &HeaderMap) -> Option<(Principal, Arc<str>)> {
+    pub(super) fn of(&self, hub: &Hub, headers: &HeaderMap) -> Option<(Arc<Principal>, Arc<str>)> {
         let id = cookie(headers, COOKIE)?;
         let (secret, csrf) = {
             let mut kept = self.kept();
@@ -139,7 +144,7 @@ impl Sessions {
             session.seen = Instant::now();
             (session.secret.clone(), session.csrf.clone())
         };
-        let Some(who) = known(hub, &secret) else {
+        let Some(who) = shows(hub, &secret) else {
             self.kept().sessions.remove(id);
             return None;
         };
@@ -152,13 +157,6 @@ impl Sessions {
             self.kept().sessions.remove(id);
         }
     }
-}
-
-fn known(hub: &Hub, secret: &str) -> Option<Principal> {
-    hub.kernel().authenticate(secret).or_else(|| {
-        let identity = hub.settings().identity.as_ref()?;
-        identity.principal(secret)
-    })
 }
 
 /// 128 bits that nobody can guess.

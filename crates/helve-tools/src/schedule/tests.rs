@@ -137,7 +137,8 @@ impl Hub {
         };
         let hub = Principal::person("hub");
         let (_, secret) = self.kernel().create_token(&hub, new).await.unwrap();
-        self.kernel().authenticate(secret.reveal()).unwrap()
+        let who = self.kernel().authenticate(secret.reveal());
+        Principal::clone(&who.unwrap())
     }
 
     /// An agent under somebody, who reaches these tools.
@@ -148,7 +149,8 @@ impl Hub {
             ..NewToken::agent("bot")
         };
         let (_, secret) = self.kernel().create_token(under, new).await.unwrap();
-        self.kernel().authenticate(secret.reveal()).unwrap()
+        let who = self.kernel().authenticate(secret.reveal());
+        Principal::clone(&who.unwrap())
     }
 
     /// Schedules a call of `probe_hit`; the id.

@@ -129,9 +129,7 @@ async fn serve(args: &McpArgs, open: Open, listener: TcpListener) -> Done {
     };
     let who = open.kernel().authenticate(&token);
     let who = who.ok_or_else(|| Failure::input("the token is unknown, expired or revoked"))?;
-    let session = open
-        .front
-        .session(args.view.as_deref(), std::sync::Arc::new(who));
+    let session = open.front.session(args.view.as_deref(), who);
     let Some(session) = session else {
         let name = args.view.as_deref().unwrap_or_default();
         let failure = Failure::usage(format!("there is no view `{}`", out::visible(name)));

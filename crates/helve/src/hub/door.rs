@@ -1,7 +1,6 @@
 //! The door for MCP clients of an open hub: over HTTP beside the other routes, and over a
 //! socket for `helve mcp` in the same workspace.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -89,7 +88,7 @@ impl Open {
                     let said = greeting.ok().flatten().unwrap_or_default();
                     let who = said["token"].as_str().and_then(|t| kernel.authenticate(t));
                     let view = said["view"].as_str();
-                    let session = who.map(|who| front.session(view, Arc::new(who)));
+                    let session = who.map(|who| front.session(view, who));
                     let (answer, session) = match session {
                         Some(Some(session)) => (json!({"ok": true}), Some(session)),
                         Some(None) => (json!({"error": "there is no such view"}), None),

@@ -36,7 +36,7 @@ async fn bearer(hub: &Hub, by: &Principal, owner: &str, rights: &[Permission]) -
         lasts: None,
     };
     let (_, secret) = hub.kernel.create_token(by, new).await.unwrap();
-    hub.kernel.authenticate(secret.reveal()).unwrap()
+    Principal::clone(&hub.kernel.authenticate(secret.reveal()).unwrap())
 }
 
 #[tokio::test]

@@ -97,7 +97,7 @@ async fn tools_and_tokens_are_there_again() {
     let (token, secret) = hub.kernel.create_token(&ann(), new).await.unwrap();
     let again = hub.restarted(|b| b).await;
     let who = again.authenticate(secret.reveal()).unwrap();
-    assert_eq!(who, token.principal());
+    assert_eq!(*who, token.principal());
     let answer = again
         .call(Call::new(who.clone(), "a_tool", json!({"say": "x"})))
         .await;

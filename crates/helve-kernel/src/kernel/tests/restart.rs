@@ -20,7 +20,7 @@ async fn token(hub: &Hub, owner: &str) -> Principal {
         ..NewToken::agent(owner)
     };
     let (_, secret) = hub.kernel.create_token(&cleo(), new).await.unwrap();
-    hub.kernel.authenticate(secret.reveal()).unwrap()
+    Principal::clone(&hub.kernel.authenticate(secret.reveal()).unwrap())
 }
 
 async fn approved(kernel: &Kernel, id: &crate::ApprovalId) {

@@ -19,7 +19,9 @@ fn person(owner: &str) -> NewToken {
 
 async fn made(hub: &Hub, by: &Principal, new: NewToken) -> Result<Principal, ToolError> {
     let (_, secret) = hub.kernel.create_token(by, new).await?;
-    Ok(hub.kernel.authenticate(secret.reveal()).unwrap())
+    Ok(Principal::clone(
+        &hub.kernel.authenticate(secret.reveal()).unwrap(),
+    ))
 }
 
 #[tokio::test]
