@@ -96,7 +96,7 @@ impl Login {
 
     /// The scopes that a server wants beside those that it was shown.
     fn lacks(&self, challenge: Option<&str>) -> Option<Vec<String>> {
-        let url = reqwest::Url::parse(&self.url).ok()?;
+        let url = url::Url::parse(&self.url).ok()?;
         let said = WWWAuthenticateParams::parse(challenge?, &url);
         let scopes = said.scope.as_deref().unwrap_or_default();
         let scopes = scopes.split_whitespace().map(str::to_owned).collect();

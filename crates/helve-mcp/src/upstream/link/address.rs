@@ -5,8 +5,12 @@
 //! server, whichever way a name came to point there; every connection looks again.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
-use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use hyper_util::client::legacy::connect::dns::Name;
+use tower::{BoxError, Service};
+use url::Url;
 
 /// Whether nothing there can be a server.
 pub(crate) fn is_forbidden(ip: IpAddr) -> bool {
@@ -45,7 +49,7 @@ fn embedded(ip: Ipv6Addr) -> Option<Ipv4Addr> {
 }
 
 /// Refuses an address that is written as a number.
-pub(crate) fn check(url: &reqwest::Url) -> Result<(), String> {
+pub(crate) fn check(url: &Url) -> Result<(), String> {
     let host = url.host_str().unwrap_or_default();
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     match bare.parse::<IpAddr>() {
@@ -58,11 +62,19 @@ pub(crate) fn check(url: &reqwest::Url) -> Result<(), String> {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Careful;
 
-impl Resolve for Careful {
-    fn resolve(&self, name: Name) -> Resolving {
+impl Service<Name> for Careful {
+    type Response = std::vec::IntoIter<SocketAddr>;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, BoxError>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, name: Name) -> Self::Future {
         Box::pin(async move {
-            let host = name.as_str().to_owned();
-            let found = tokio::net::lookup_host((host.as_str(), 0)).await?;
+            let host = name.as_str();
+            let found = tokio::net::lookup_host((host, 0)).await?;
             let (bad, good): (Vec<SocketAddr>, Vec<SocketAddr>) =
                 found.partition(|address| is_forbidden(address.ip()));
             if good.is_empty() && !bad.is_empty() {
@@ -72,27 +84,14 @@ impl Resolve for Careful {
                 )
                 .into());
             }
-            Ok(Box::new(good.into_iter()) as Addrs)
+            Ok(good.into_iter())
         })
     }
 }
 
-/// The client for all that goes to servers: no redirects, which could lead a token
-/// elsewhere, and no proxy that nobody configured.
-pub(crate) fn client() -> Result<reqwest::Client, String> {
-    reqwest::Client::builder()
-        .redirect(reqwest::redirect::Policy::none())
-        .dns_resolver(Careful)
-        .no_proxy()
-        .connect_timeout(std::time::Duration::from_secs(10))
-        .tcp_nodelay(true)
-        .build()
-        .map_err(|e| format!("HTTP cannot be spoken here: {e}"))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{check, is_forbidden};
+    use super::{Url, check, is_forbidden};
 
     #[test]
     fn link_local_in_every_dress() {
@@ -127,7 +126,7 @@ mod tests {
             ("http://[::ffff:a9fe:a9fe]/", true),
             ("http://localhost/", false),
         ] {
-            let url = reqwest::Url::parse(url).unwrap();
+            let url = Url::parse(url).unwrap();
             assert_eq!(check(&url).is_err(), bad, "{url}");
         }
     }

@@ -10,21 +10,24 @@ use std::sync::{Arc, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use futures_util::StreamExt as _;
-use reqwest::header::{
-    ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
+use bytes::Bytes;
+use http::header::{
+    ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER,
+    WWW_AUTHENTICATE,
 };
-use reqwest::{Client, Response, StatusCode, Url};
+use http::{Method, StatusCode};
+use http_body_util::BodyExt as _;
+use hyper_util::client::legacy::Error;
 use serde_json::Value;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use url::Url;
 
 use super::events::Events;
 use super::headers::{self, Marked};
-use super::{
-    Broken, Carrying, Ear, Link, Message, Origin, Reached, address, messages, size, too_large,
-};
+use super::wire::{Response, Target, Wire};
+use super::{Broken, Carrying, Ear, Link, Message, Origin, Reached, messages, size, too_large};
 use crate::upstream::Era;
 use crate::upstream::oauth::Login;
 
@@ -43,8 +46,8 @@ const SHORT: Duration = Duration::from_secs(5);
 pub(crate) struct HttpLink(Arc<Inner>);
 
 struct Inner {
-    client: Client,
-    url: Url,
+    wire: Wire,
+    target: Target,
     headers: HeaderMap,
     login: Option<Arc<Login>>,
     limit: usize,
@@ -74,8 +77,8 @@ impl HttpLink {
         let never = |why: String| Broken::new(why, Reached::No);
         let url = parsed(url).map_err(never)?;
         Ok(Arc::new(Self(Arc::new(Inner {
-            client: address::client().map_err(never)?,
-            url,
+            wire: Wire::new(&url).map_err(never)?,
+            target: Target::new(&url).map_err(never)?,
             headers: header_map(given).map_err(never)?,
             login,
             limit,
@@ -90,9 +93,7 @@ impl HttpLink {
 
 /// An address that may be a server.
 pub(crate) fn parsed(url: &str) -> Result<Url, String> {
-    let url = Url::parse(url).map_err(|e| format!("its address cannot be read: {e}"))?;
-    address::check(&url)?;
-    Ok(url)
+    Url::parse(url).map_err(|e| format!("its address cannot be read: {e}"))
 }
 
 /// Headers that were configured.
@@ -171,11 +172,8 @@ impl Link for HttpLink {
         inner.closing.cancel();
         let agreed = inner.agreed();
         if agreed.session.is_some() {
-            let request = inner
-                .client
-                .delete(inner.url.clone())
-                .headers(inner.common(&agreed));
-            let _ = timeout(SHORT, inner.with_token(request).await.send()).await;
+            let farewell = inner.send(Method::DELETE, inner.common(&agreed), Bytes::new());
+            let _ = timeout(SHORT, farewell).await;
         }
         inner.tasks.close();
         let _ = timeout(SHORT, inner.tasks.wait()).await;
@@ -209,14 +207,23 @@ impl Inner {
         headers
     }
 
-    async fn with_token(&self, request: reqwest::RequestBuilder) -> reqwest::RequestBuilder {
-        match &self.login {
-            Some(login) => match login.token().await {
-                Some(token) => request.bearer_auth(token),
-                None => request,
-            },
-            None => request,
+    /// Sends it, with what there is to show.
+    async fn send(
+        &self,
+        method: Method,
+        mut headers: HeaderMap,
+        body: impl Into<Bytes>,
+    ) -> Result<Response, Error> {
+        let token = match &self.login {
+            Some(login) => login.token().await,
+            None => None,
+        };
+        let shown = token.and_then(|token| HeaderValue::try_from(format!("Bearer {token}")).ok());
+        if let Some(mut shown) = shown {
+            shown.set_sensitive(true);
+            headers.insert(AUTHORIZATION, shown);
         }
+        self.wire.send(method, &self.target, headers, body).await
     }
 
     async fn post(&self, message: &Message) -> Result<Response, Broken> {
@@ -247,13 +254,8 @@ impl Inner {
         }
         let body = serde_json::to_vec(message)
             .map_err(|e| Broken::new(format!("the message cannot be written: {e}"), Reached::No))?;
-        let request = self.client.post(self.url.clone()).headers(all).body(body);
-        let response = self
-            .with_token(request)
-            .await
-            .send()
-            .await
-            .map_err(|e| unsent(&e))?;
+        let sent = self.send(Method::POST, all, body).await;
+        let response = sent.map_err(|e| unsent(&e))?;
         if let Some(session) = response.headers().get(SESSION)
             && agreed.session.is_none()
         {
@@ -371,15 +373,14 @@ impl Inner {
         }
     }
 
-    async fn get(&self, last: Option<&str>) -> Result<Response, reqwest::Error> {
+    async fn get(&self, last: Option<&str>) -> Result<Response, Error> {
         let mut headers = self.common(&self.agreed());
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         headers.extend(
             last.and_then(|l| HeaderValue::from_str(l).ok())
                 .map(|l| (LAST_EVENT, l)),
         );
-        let request = self.client.get(self.url.clone()).headers(headers);
-        self.with_token(request).await.send().await
+        self.send(Method::GET, headers, Bytes::new()).await
     }
 
     async fn hear(
@@ -390,8 +391,11 @@ impl Inner {
     ) -> Result<Ended, Broken> {
         let origin = id.map_or(Origin::Apart, Origin::Request);
         let mut events = Events::new(self.limit);
-        let mut bytes = response.bytes_stream();
-        while let Some(Ok(part)) = bytes.next().await {
+        let mut body = response.into_body();
+        while let Some(Ok(frame)) = body.frame().await {
+            let Ok(part) = frame.into_data() else {
+                continue;
+            };
             let found = events.feed(&part).map_err(|_| too_large(self.limit))?;
             for event in found {
                 if event.id.is_some() {
@@ -425,14 +429,17 @@ impl Inner {
 
     async fn body(&self, response: Response) -> Result<Vec<u8>, Broken> {
         let mut body = Vec::new();
-        let mut bytes = response.bytes_stream();
-        while let Some(part) = bytes.next().await {
-            let part = part.map_err(|e| {
+        let mut incoming = response.into_body();
+        while let Some(frame) = incoming.frame().await {
+            let frame = frame.map_err(|e| {
                 Broken::new(
                     format!("its answer was cut off: {}", told(&e)),
                     Reached::Maybe,
                 )
             })?;
+            let Ok(part) = frame.into_data() else {
+                continue;
+            };
             if body.len() + part.len() > self.limit {
                 return Err(too_large(self.limit));
             }
@@ -549,7 +556,7 @@ pub(crate) fn content_type(response: &Response) -> String {
         .to_ascii_lowercase()
 }
 
-pub(crate) fn unsent(error: &reqwest::Error) -> Broken {
+pub(crate) fn unsent(error: &Error) -> Broken {
     match error.is_connect() {
         true => Broken::new(
             format!("it cannot be reached: {}", told(error)),
@@ -563,13 +570,22 @@ pub(crate) fn unsent(error: &reqwest::Error) -> Broken {
 }
 
 /// The innermost reason: the outer ones only repeat the address, with what is in it.
-fn told(error: &reqwest::Error) -> String {
-    let mut source: &dyn std::error::Error = error;
+fn told(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut source = error;
     while let Some(inner) = source.source() {
         source = inner;
     }
+    let wrapped = source.downcast_ref().and_then(std::io::Error::get_ref);
+    let tls = wrapped.map_or_else(|| source.downcast_ref(), |inner| inner.downcast_ref());
+    let hint = match tls {
+        Some(rustls::Error::InvalidCertificate(_)) => {
+            "; whom this machine trusts beside the usual is told by `SSL_CERT_FILE`"
+        }
+        Some(rustls::Error::InvalidMessage(_)) => "; does it speak `http` there, without TLS?",
+        _ => "",
+    };
     match std::ptr::addr_eq(source, error) {
         true => "the connection broke".to_owned(),
-        false => source.to_string(),
+        false => format!("{source}{hint}"),
     }
 }

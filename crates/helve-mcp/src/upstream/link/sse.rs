@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use futures_util::StreamExt as _;
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
-use reqwest::{Client, Url};
+use bytes::Bytes;
+use http::Method;
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
+use http_body_util::BodyExt as _;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -15,14 +16,15 @@ use tokio_util::task::TaskTracker;
 
 use super::events::Events;
 use super::http::{content_type, header_map, parsed, unsent};
-use super::{Broken, Ear, Link, Message, Origin, Reached, address, messages, too_large};
+use super::wire::{Response, Target, Wire};
+use super::{Broken, Ear, Link, Message, Origin, Reached, messages, too_large};
 
 const SHORT: Duration = Duration::from_secs(10);
 
 /// A server over HTTP with server-sent events.
 pub(crate) struct SseLink {
-    client: Client,
-    endpoint: Url,
+    wire: Wire,
+    endpoint: Target,
     headers: HeaderMap,
     closing: CancellationToken,
     tasks: TaskTracker,
@@ -39,10 +41,11 @@ impl SseLink {
         let never = |why: String| Broken::new(why, Reached::No);
         let url = parsed(url).map_err(never)?;
         let headers = header_map(given).map_err(never)?;
-        let client = address::client().map_err(never)?;
+        let wire = Wire::new(&url).map_err(never)?;
+        let target = Target::new(&url).map_err(never)?;
         let mut asking = headers.clone();
         asking.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-        let asked = client.get(url.clone()).headers(asking).send();
+        let asked = wire.send(Method::GET, &target, asking, Bytes::new());
         let response = asked.await.map_err(|e| unsent(&e))?;
         if !response.status().is_success() {
             return Err(never(format!("it refused with {}", response.status())));
@@ -70,7 +73,7 @@ impl SseLink {
                 .map_err(|e| never(format!("where it listens cannot be read: {e}")))?;
             // Headers hold what only this server may see.
             match endpoint.origin() == url.origin() {
-                true => Ok(endpoint),
+                true => Target::new(&endpoint).map_err(never),
                 false => Err(never(
                     "it says that it listens on another server".to_owned(),
                 )),
@@ -78,7 +81,7 @@ impl SseLink {
         });
         match endpoint {
             Ok(endpoint) => Ok(Arc::new(Self {
-                client,
+                wire,
                 endpoint,
                 headers,
                 closing,
@@ -93,15 +96,18 @@ impl SseLink {
 }
 
 async fn read(
-    response: reqwest::Response,
+    response: Response,
     limit: usize,
     ear: Arc<dyn Ear>,
     tell: oneshot::Sender<String>,
 ) -> Broken {
     let mut tell = Some(tell);
     let mut events = Events::new(limit);
-    let mut bytes = response.bytes_stream();
-    while let Some(Ok(part)) = bytes.next().await {
+    let mut body = response.into_body();
+    while let Some(Ok(frame)) = body.frame().await {
+        let Ok(part) = frame.into_data() else {
+            continue;
+        };
         let Ok(found) = events.feed(&part) else {
             return too_large(limit);
         };
@@ -132,12 +138,7 @@ impl Link for SseLink {
             .map_err(|e| Broken::new(format!("the message cannot be written: {e}"), Reached::No))?;
         let mut headers = self.headers.clone();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        let sent = self
-            .client
-            .post(self.endpoint.clone())
-            .headers(headers)
-            .body(body)
-            .send();
+        let sent = self.wire.send(Method::POST, &self.endpoint, headers, body);
         let late = |_| Broken::new("it took no notice of a message", Reached::Maybe);
         let response = timeout(SHORT, sent)
             .await

@@ -113,10 +113,14 @@ impl Server {
             Err(Failed::NotSo(why)) => {
                 match handshake::begin(&peer, first.other(), capabilities, limit).await {
                     Ok(face) => return Ok((peer, face, apart)),
-                    Err(failed) => Broken {
-                        why: format!("{}; {why}", failed.into_broken().why),
-                        ..Broken::new("", Reached::No)
-                    },
+                    Err(failed) => {
+                        let other = failed.into_broken().why;
+                        let both = match other == why {
+                            true => why,
+                            false => format!("{other}; {why}"),
+                        };
+                        Broken::new(both, Reached::No)
+                    }
                 }
             }
             Err(Failed::Broken(broken)) => broken,

@@ -1,0 +1,193 @@
+//! HTTP on the wire: connections that are kept and used again, with TLS where the address
+//! says so. No redirects, which could lead a token elsewhere, and no proxy that nobody
+//! configured.
+
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+use http::{Method, Request, Uri};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::{Client, Error};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use percent_encoding::percent_decode_str;
+use rustls::{ClientConfig, RootCertStore};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tower::{BoxError, Service};
+use url::Url;
+
+use super::address::{self, Careful};
+
+/// How long it may take until both sides can speak.
+const CONNECTING: Duration = Duration::from_secs(10);
+
+/// How often a connection that is silent is looked after.
+const ALIVE: Duration = Duration::from_secs(15);
+
+/// What a server answers, whose body is still to come.
+pub(crate) type Response = http::Response<Incoming>;
+
+/// The connections to a server. A clone has the same.
+#[derive(Clone)]
+pub(crate) struct Wire(Client<InTime, Full<Bytes>>);
+
+impl Wire {
+    /// For a server at that address.
+    pub(crate) fn new(to: &Url) -> Result<Self, String> {
+        let mut plain = HttpConnector::new_with_resolver(Careful);
+        plain.enforce_http(false);
+        plain.set_nodelay(true);
+        plain.set_keepalive(Some(ALIVE));
+        let connector = HttpsConnectorBuilder::new()
+            .with_tls_config(tls(to.scheme() == "https")?)
+            .https_or_http()
+            .enable_http1()
+            .wrap_connector(plain);
+        let client = Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .build(InTime(connector));
+        Ok(Self(client))
+    }
+
+    /// Sends a request; the answer as soon as its head is there.
+    pub(crate) async fn send(
+        &self,
+        method: Method,
+        to: &Target,
+        mut headers: HeaderMap,
+        body: impl Into<Bytes>,
+    ) -> Result<Response, Error> {
+        if let Some(login) = &to.login {
+            headers
+                .entry(AUTHORIZATION)
+                .or_insert_with(|| login.clone());
+        }
+        let mut request = Request::new(Full::new(body.into()));
+        *request.method_mut() = method;
+        *request.uri_mut() = to.uri.clone();
+        *request.headers_mut() = headers;
+        self.0.request(request).await
+    }
+}
+
+/// Connects, and gives up where both sides cannot speak in time.
+#[derive(Clone)]
+struct InTime(HttpsConnector<HttpConnector<Careful>>);
+
+impl Service<Uri> for InTime {
+    type Response = MaybeHttpsStream<TokioIo<TcpStream>>;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, BoxError>> + Send>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.0.poll_ready(cx)
+    }
+
+    fn call(&mut self, to: Uri) -> Self::Future {
+        let connecting = timeout(CONNECTING, self.0.call(to));
+        Box::pin(async move {
+            let late = |_| format!("there was no connection within {CONNECTING:?}");
+            connecting.await.map_err(late)?
+        })
+    }
+}
+
+/// Where requests go.
+#[derive(Debug, Clone)]
+pub(crate) struct Target {
+    uri: Uri,
+    /// The name and password that stood in the address.
+    login: Option<HeaderValue>,
+}
+
+impl Target {
+    pub(crate) fn new(url: &Url) -> Result<Self, String> {
+        address::check(url)?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(format!("`{}` is no way to a server", url.scheme()));
+        }
+        let unreadable = |why: String| format!("its address cannot be read: {why}");
+        let mut bare = url.clone();
+        bare.set_fragment(None);
+        let cleared = bare.set_username("").and_then(|()| bare.set_password(None));
+        cleared.map_err(|()| unreadable("it has no host".to_owned()))?;
+        let uri = bare.as_str().parse::<Uri>();
+        Ok(Self {
+            uri: uri.map_err(|e| unreadable(e.to_string()))?,
+            login: login(url),
+        })
+    }
+}
+
+fn login(url: &Url) -> Option<HeaderValue> {
+    let (name, word) = (url.username(), url.password());
+    if name.is_empty() && word.is_none() {
+        return None;
+    }
+    let mut both: Vec<u8> = percent_decode_str(name).collect();
+    both.push(b':');
+    both.extend(percent_decode_str(word.unwrap_or_default()));
+    let value = HeaderValue::from_str(&format!("Basic {}", STANDARD.encode(both)));
+    value.ok().map(|mut value| {
+        value.set_sensitive(true);
+        value
+    })
+}
+
+/// How certificates are looked at. Whom this machine trusts is read once, where it matters.
+fn tls(matters: bool) -> Result<ClientConfig, String> {
+    static TRUSTED: OnceLock<Arc<RootCertStore>> = OnceLock::new();
+    let load = || {
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        Arc::new(roots)
+    };
+    let roots = match matters {
+        true => TRUSTED.get_or_init(load).clone(),
+        false => Arc::new(RootCertStore::empty()),
+    };
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let versions = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|e| format!("TLS cannot be set up: {e}"))?;
+    Ok(versions.with_root_certificates(roots).with_no_client_auth())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target(url: &str) -> Result<Target, String> {
+        Target::new(&Url::parse(url).unwrap())
+    }
+
+    #[test]
+    fn a_login_in_an_address_travels_as_a_header() {
+        let found = target("http://ann:p%40ss@127.0.0.1:1/mcp?x=1#y").unwrap();
+        assert_eq!(found.uri, "http://127.0.0.1:1/mcp?x=1");
+        let login = found.login.unwrap();
+        assert_eq!(login, format!("Basic {}", STANDARD.encode("ann:p@ss")));
+        assert!(login.is_sensitive());
+        assert!(target("https://example.com/mcp").unwrap().login.is_none());
+    }
+
+    #[test]
+    fn what_is_no_way_to_a_server_is_refused() {
+        for url in [
+            "ftp://example.com/",
+            "file:///etc/passwd",
+            "http://169.254.169.254/",
+        ] {
+            assert!(target(url).is_err(), "{url}");
+        }
+    }
+}
