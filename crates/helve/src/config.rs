@@ -122,8 +122,15 @@ impl Config {
     /// user forbids stays forbidden: rules of both hold, of approvers and of a secret the
     /// user's, and either can require a sandbox, or ends that are synced.
     pub(crate) fn load(root: &Path) -> Result<Self, Failure> {
+        let home = env::config_home();
+        let users = home.map(|home| home.join("helve").join("config.toml"));
+        let mut config = Self::of_files(users.as_deref(), root)?;
+        config.server.listen = env::listen().or(config.server.listen);
+        Ok(config)
+    }
+
+    fn of_files(users: Option<&Path>, root: &Path) -> Result<Self, Failure> {
         let mut value = Value::Object(serde_json::Map::new());
-        let users = env::config_home().map(|home| home.join("helve").join("config.toml"));
         let mut rules = Vec::new();
         let mut approvers = None;
         let mut require_sandbox = false;
@@ -133,17 +140,17 @@ impl Config {
         let mut off = Vec::new();
         let mut secrets = Secrets::default();
         let workspace = root.join("helve.toml");
-        for path in users.into_iter().chain([workspace.clone()]) {
-            if let Some(found) = load::toml_file(&path)? {
+        for path in users.into_iter().chain([workspace.as_path()]) {
+            if let Some(found) = load::toml_file(path)? {
                 // Each file must be sound by itself, so that an error names the right one.
-                let alone = read(&found).map_err(|problem| wrong(&path, &problem))?;
-                alone.policy().map_err(|problem| wrong(&path, &problem))?;
+                let alone = read(&found).map_err(|problem| wrong(path, &problem))?;
+                alone.policy().map_err(|problem| wrong(path, &problem))?;
                 if let (Some(name), true) = (alone.secrets.command(), path == workspace) {
                     // A workspace may be a stranger's, and would run what it likes.
                     let problem = format!(
                         "`secrets.{name}` names a program, which only the user's own file may"
                     );
-                    return Err(wrong(&path, &problem)
+                    return Err(wrong(path, &problem)
                         .hint("put it into `helve/config.toml` of your own configuration"));
                 }
                 rules.extend(alone.policy);
@@ -173,7 +180,6 @@ impl Config {
             rules.extend(alone.policy);
         }
         let mut config = read(&value).map_err(|problem| wrong(root, &problem))?;
-        config.server.listen = env::listen().or(config.server.listen);
         config.policy = rules;
         config.approvals.approvers = approvers;
         config.sandbox.require_sandbox = require_sandbox;

@@ -20,14 +20,15 @@ pub(crate) fn protocol(ctx: &RequestContext<RoleServer>) -> String {
     version.map_or_else(|| "2025-03-26".to_owned(), |v| v.as_str().to_owned())
 }
 
-/// What the client can do, as it said so. Its own words, where the request has them.
-pub(crate) fn capabilities(ctx: &RequestContext<RoleServer>) -> Option<Value> {
+/// What the client says in this request that it can do.
+pub(crate) fn said_capabilities(ctx: &RequestContext<RoleServer>) -> Option<Value> {
     let key = "io.modelcontextprotocol/clientCapabilities";
-    if let Some(said) = ctx.meta.0.0.get(key) {
-        return Some(said.clone());
-    }
-    let known = ctx.client_capabilities()?;
-    serde_json::to_value(known).ok()
+    ctx.meta.0.0.get(key).cloned()
+}
+
+/// What it is known to be able to do.
+pub(crate) fn known_capabilities(ctx: &RequestContext<RoleServer>) -> Option<Value> {
+    serde_json::to_value(ctx.client_capabilities()?).ok()
 }
 
 pub(crate) fn has_tasks(ctx: &RequestContext<RoleServer>) -> bool {

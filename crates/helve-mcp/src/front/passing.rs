@@ -7,6 +7,7 @@ use helve_kernel::{Caller as _, Permission, Principal};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::{Map, Value, json};
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::upstream::{List, Upstreams};
 
@@ -140,9 +141,22 @@ impl Session {
                 params.insert("_meta".to_owned(), meta.clone());
             }
             Box::pin(async move {
-                let params = Value::Object(params);
-                let passed = elsewhere.request(&server, method, params, Some(voice));
-                Done::Passed(passed.await)
+                // A task of its own: it goes on while the client is asked, or asks for it
+                // now and then, and ends with the talk.
+                let passing = AbortOnDropHandle::new(tokio::spawn(async move {
+                    let params = Value::Object(params);
+                    elsewhere
+                        .request(&server, method, params, Some(voice))
+                        .await
+                }));
+                let crashed = |_| {
+                    let mut error = Map::new();
+                    error.insert("code".to_owned(), (-32603).into());
+                    let why = "the request crashed on its way";
+                    error.insert("message".to_owned(), why.into());
+                    Err(error)
+                };
+                Done::Passed(passing.await.unwrap_or_else(crashed))
             })
         });
         let outcome = self.drive(talk, None, &who, ctx).await?;

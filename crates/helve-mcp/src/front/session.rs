@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::answer::{MODERN, call_result, error_of, finish};
 use super::approval::APPROVAL;
-use super::client::{capabilities, client_name, party, protocol};
+use super::client::{client_name, known_capabilities, party, protocol, said_capabilities};
 use super::disclose::{ABOUT_TOOLS, CALL_TOOL, SEARCH_TOOLS};
 use super::talk::{Done, From, Talk};
 use super::views::{View, foreign};
@@ -155,17 +155,21 @@ impl Session {
         }
     }
 
-    /// What the client can do. In the older revisions it says so once.
+    /// What the client can do: in its own words where the request has them. In the older
+    /// revisions it says so once.
     pub(crate) fn capabilities(&self, ctx: &RequestContext<RoleServer>) -> Arc<Value> {
-        let said = || capabilities(ctx).map(Arc::new);
+        if let Some(said) = said_capabilities(ctx) {
+            return Arc::new(said);
+        }
+        let known = || known_capabilities(ctx).map(Arc::new);
         if protocol(ctx).as_str() >= MODERN {
-            return said().unwrap_or_default();
+            return known().unwrap_or_default();
         }
-        if let Some(known) = self.capabilities.get() {
-            return known.clone();
+        if let Some(kept) = self.capabilities.get() {
+            return kept.clone();
         }
-        match said() {
-            Some(said) => self.capabilities.get_or_init(|| said).clone(),
+        match known() {
+            Some(known) => self.capabilities.get_or_init(|| known).clone(),
             None => Arc::default(),
         }
     }

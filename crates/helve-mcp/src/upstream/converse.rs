@@ -131,6 +131,7 @@ impl Talk<'_> {
             () = self.stop.cancelled() => return Err(Trouble::Stopped),
         };
         let mut questions = FuturesUnordered::new();
+        let mut answering = FuturesUnordered::new();
         let mut withdrawn: HashSet<String> = HashSet::new();
         loop {
             tokio::select! {
@@ -142,9 +143,11 @@ impl Talk<'_> {
                 Some((id, answer)) = questions.next() => {
                     let id: Value = id;
                     if !withdrawn.contains(&id.to_string()) {
-                        let _ = self.peer.answer(id, answer).await;
+                        answering.push(self.peer.answer(id, answer));
                     }
                 }
+                // Beside what comes: a server may have to get rid of that first.
+                Some(_) = answering.next() => {}
                 heard = exchange.next() => match heard {
                     Heard::Answer(Ok(result)) => return Ok(result),
                     Heard::Answer(Err(error)) => return Err(Trouble::Error(error)),

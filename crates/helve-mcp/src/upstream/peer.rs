@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::Poll;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -141,6 +142,7 @@ impl Peer {
             id,
             queue,
             carrying: None,
+            sent: false,
             over: false,
         };
         // After it is known, so that no end falls in between.
@@ -159,6 +161,7 @@ impl Peer {
             Some(link) => link.request(id, message).await?,
             None => return Err(unconnected()),
         };
+        exchange.sent = exchange.carrying.is_none();
         Ok(exchange)
     }
 
@@ -463,6 +466,8 @@ pub(crate) struct Exchange {
     queue: mpsc::Receiver<Box<Heard>>,
     /// What is left to do for it, where the link leaves it to whoever waits.
     carrying: Option<Carrying>,
+    /// The server may have heard of it.
+    sent: bool,
     over: bool,
 }
 
@@ -470,10 +475,13 @@ impl Exchange {
     /// What comes next. After the answer there is nothing.
     pub(crate) async fn next(&mut self) -> Heard {
         let heard = poll_fn(|cx| {
-            // First: what it brings is in the queue then.
-            if let Some(carrying) = &mut self.carrying
-                && carrying.as_mut().poll(cx).is_ready()
-            {
+            // What has come is heard before more is fetched, so that none of it is dropped.
+            let before = self.queue.poll_recv(cx);
+            let (Poll::Pending, Some(carrying)) = (&before, &mut self.carrying) else {
+                return before;
+            };
+            self.sent = true;
+            if carrying.as_mut().poll(cx).is_ready() {
                 self.carrying = None;
             }
             self.queue.poll_recv(cx)
@@ -496,10 +504,12 @@ impl Exchange {
             return;
         }
         self.over = true;
-        let params = json!({"requestId": self.id, "reason": why});
-        // A server that does not read does not get it, and nobody waits for that.
-        let told = self.peer.notify("notifications/cancelled", Some(params));
-        let _ = tokio::time::timeout(Duration::from_secs(1), told).await;
+        if self.sent {
+            let params = json!({"requestId": self.id, "reason": why});
+            // A server that does not read does not get it, and nobody waits for that.
+            let told = self.peer.notify("notifications/cancelled", Some(params));
+            let _ = tokio::time::timeout(Duration::from_secs(1), told).await;
+        }
         self.carrying = None;
         self.forget();
     }

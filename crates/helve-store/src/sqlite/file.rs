@@ -94,7 +94,7 @@ pub(super) fn grow_wal(path: &Path, conn: &Connection) -> Result<(), Failure> {
          CREATE TABLE room (bytes BLOB);
          INSERT INTO room VALUES (zeroblob({}));
          ROLLBACK;
-         PRAGMA cache_size = -8192;",
+         PRAGMA cache_size = -2048;",
         LOG_PAGES * 4_096
     ))?;
     Ok(())

@@ -214,9 +214,11 @@ pub(super) struct Ended<'r> {
 
 #[cfg(test)]
 mod tests {
+    use helve_core::audit::Hash;
     use helve_kernel::store::Record;
-    use helve_kernel::{At, RunId};
+    use helve_kernel::{At, Run, RunId};
     use proptest::prelude::*;
+    use serde_json::Value;
 
     use super::*;
 
@@ -235,6 +237,26 @@ mod tests {
             At(8),
         );
         End::new(&step, answer)
+    }
+
+    fn run() -> Run {
+        Run {
+            id: RunId::fresh(),
+            tool: "echo".to_owned(),
+            version: "1.0.0".to_owned(),
+            version_hash: Hash::of(b"echo"),
+            owner: "ann".to_owned(),
+            under: None,
+            agent: Some("bot".to_owned()),
+            state: RunState::Running,
+            args: Value::Null,
+            created: At(1),
+            started: Some(At(2)),
+            ended: None,
+            approval: None,
+            exit_code: None,
+            answer: None,
+        }
     }
 
     fn written(draft: &Draft<'_>) -> Vec<u8> {
@@ -256,6 +278,20 @@ mod tests {
             prop_assert_eq!(found.answer, answer);
             prop_assert_eq!((found.run, found.at), (end.run, end.at));
             prop_assert_eq!(entry.text, text);
+        }
+
+        #[test]
+        fn so_is_a_start(args in "(?s).{0,40}", answer in proptest::option::of("(?s).{0,40}")) {
+            let mut row = RunRow::new(run()).unwrap();
+            (row.args, row.answer) = (args.clone(), answer.clone());
+            let line = line("{}");
+            let bytes = written(&Draft::Open(&row, &line));
+            let Ok(Op::Open(found, entry)) = Op::read(&bytes) else {
+                panic!("{bytes:?}");
+            };
+            prop_assert_eq!((&found.args, &found.answer), (&args, &answer));
+            prop_assert_eq!((&found.id, found.open), (&row.id, row.open));
+            prop_assert_eq!(entry.text, "{}");
         }
 
         #[test]

@@ -317,6 +317,29 @@ fn the_workspace_goes_over_the_user() {
     );
 }
 
+/// What a user requires no workspace takes back, and what a workspace requires holds too.
+#[test]
+fn either_file_can_require() {
+    let required = "[record]\nsync_ends = true\n[sandbox]\nrequire_sandbox = true\n";
+    let not = "[record]\nsync_ends = false\n[sandbox]\nrequire_sandbox = false\n";
+    for (users, workspace, wanted) in [
+        ("", "", false),
+        (not, not, false),
+        (required, "", true),
+        (required, not, true),
+        ("", required, true),
+        (not, required, true),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("config.toml");
+        std::fs::write(&file, users).unwrap();
+        std::fs::write(folder.path().join("helve.toml"), workspace).unwrap();
+        let config = Config::of_files(Some(&file), folder.path()).unwrap();
+        let found = (config.record.sync_ends, config.sandbox.require_sandbox);
+        assert_eq!(found, (wanted, wanted), "{users}{workspace}");
+    }
+}
+
 /// Editors complete and check `helve.toml` with this file.
 #[test]
 fn the_schema_is_checked_in() {

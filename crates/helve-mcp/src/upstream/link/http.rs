@@ -207,7 +207,7 @@ impl Inner {
         headers
     }
 
-    /// Sends it, with what there is to show.
+    /// Sends it, with what there is to show: a login that counts, or else what is configured.
     async fn send(
         &self,
         method: Method,
@@ -575,9 +575,11 @@ fn told(error: &(dyn std::error::Error + 'static)) -> String {
     while let Some(inner) = source.source() {
         source = inner;
     }
-    let wrapped = source.downcast_ref().and_then(std::io::Error::get_ref);
-    let tls = wrapped.map_or_else(|| source.downcast_ref(), |inner| inner.downcast_ref());
-    let hint = match tls {
+    // An error of the system that holds another tells its source, and not it.
+    while let Some(inner) = source.downcast_ref().and_then(std::io::Error::get_ref) {
+        source = inner;
+    }
+    let hint = match source.downcast_ref() {
         Some(rustls::Error::InvalidCertificate(_)) => {
             "; whom this machine trusts beside the usual is told by `SSL_CERT_FILE`"
         }

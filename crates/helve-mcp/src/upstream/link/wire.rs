@@ -14,7 +14,7 @@ use http::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use http::{Method, Request, Uri};
 use http_body_util::Full;
 use hyper::body::Incoming;
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
+use hyper_rustls::{HttpsConnector, MaybeHttpsStream};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::{Client, Error};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -30,8 +30,12 @@ use super::address::{self, Careful};
 /// How long it may take until both sides can speak.
 const CONNECTING: Duration = Duration::from_secs(10);
 
-/// How often a connection that is silent is looked after.
+/// How often a connection that is silent is looked after, and how often in vain.
 const ALIVE: Duration = Duration::from_secs(15);
+const IN_VAIN: u32 = 3;
+
+/// After how long what nobody has taken counts as lost.
+const LOST: Duration = Duration::from_secs(30);
 
 /// What a server answers, whose body is still to come.
 pub(crate) type Response = http::Response<Incoming>;
@@ -47,11 +51,12 @@ impl Wire {
         plain.enforce_http(false);
         plain.set_nodelay(true);
         plain.set_keepalive(Some(ALIVE));
-        let connector = HttpsConnectorBuilder::new()
-            .with_tls_config(tls(to.scheme() == "https")?)
-            .https_or_http()
-            .enable_http1()
-            .wrap_connector(plain);
+        plain.set_keepalive_interval(Some(ALIVE));
+        plain.set_keepalive_retries(Some(IN_VAIN));
+        plain.set_tcp_user_timeout(Some(LOST));
+        // For each of its addresses a part of the time.
+        plain.set_connect_timeout(Some(CONNECTING));
+        let connector = HttpsConnector::from((plain, tls(to.scheme() == "https")?));
         let client = Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .build(InTime(connector));
@@ -143,23 +148,39 @@ fn login(url: &Url) -> Option<HeaderValue> {
     })
 }
 
-/// How certificates are looked at. Whom this machine trusts is read once, where it matters.
+/// How certificates are looked at, where it matters.
 fn tls(matters: bool) -> Result<ClientConfig, String> {
-    static TRUSTED: OnceLock<Arc<RootCertStore>> = OnceLock::new();
-    let load = || {
-        let mut roots = RootCertStore::empty();
-        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        Arc::new(roots)
-    };
     let roots = match matters {
-        true => TRUSTED.get_or_init(load).clone(),
+        true => trusted_here()?,
         false => Arc::new(RootCertStore::empty()),
     };
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let versions = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|e| format!("TLS cannot be set up: {e}"))?;
-    Ok(versions.with_root_certificates(roots).with_no_client_auth())
+    let mut config = versions.with_root_certificates(roots).with_no_client_auth();
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(config)
+}
+
+/// Whoever this machine trusts, read once. Where that is nobody, it is read again next time.
+fn trusted_here() -> Result<Arc<RootCertStore>, String> {
+    static TRUSTED: OnceLock<Arc<RootCertStore>> = OnceLock::new();
+    if let Some(roots) = TRUSTED.get() {
+        return Ok(roots.clone());
+    }
+    let found = rustls_native_certs::load_native_certs();
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(found.certs);
+    if roots.is_empty() {
+        let why = found.errors.first().map(|e| format!(": {e}"));
+        return Err(format!(
+            "this machine trusts nobody{}; install its certificates, or name a file of them in \
+             `SSL_CERT_FILE`",
+            why.unwrap_or_default()
+        ));
+    }
+    Ok(TRUSTED.get_or_init(|| Arc::new(roots)).clone())
 }
 
 #[cfg(test)]
@@ -178,6 +199,21 @@ mod tests {
         assert_eq!(login, format!("Basic {}", STANDARD.encode("ann:p@ss")));
         assert!(login.is_sensitive());
         assert!(target("https://example.com/mcp").unwrap().login.is_none());
+    }
+
+    #[test]
+    fn addresses_as_people_write_them() {
+        for (url, wanted) in [
+            ("http://localhost", "http://localhost/"),
+            ("http://[::1]:8080/mcp", "http://[::1]:8080/mcp"),
+            (
+                "https://bücher.example/ä",
+                "https://xn--bcher-kva.example/%C3%A4",
+            ),
+            ("HTTPS://Example.COM:443/mcp", "https://example.com/mcp"),
+        ] {
+            assert_eq!(target(url).unwrap().uri, wanted, "{url}");
+        }
     }
 
     #[test]

@@ -301,6 +301,28 @@ async fn the_hub_logs_in_as_itself() {
     hub.close().await;
 }
 
+/// One thing is shown: the login, as long as it counts, and not what is configured beside it.
+#[tokio::test]
+async fn a_login_goes_before_what_is_configured() {
+    let (office, mut server) = office().await;
+    let own = ("Authorization".to_owned(), "Bearer configured".to_owned());
+    if let Reach::Http { headers, .. } = &mut server.reach {
+        headers.push(own);
+    }
+    server.rules.oauth = Some(OAuth {
+        client_id: Some("hub".to_owned()),
+        client_secret: Some("s3cret".to_owned()),
+        scopes: Vec::new(),
+        client_credentials: true,
+    });
+    let hub = Hub::with(server).await;
+    office.shown.lock().unwrap().clear();
+    assert_eq!(hub.call("w_echo", json!({})).await.result, Ok(json!("in")));
+    let login = format!("Bearer {}", office.good.lock().unwrap());
+    assert_eq!(*office.shown.lock().unwrap(), [login]);
+    hub.close().await;
+}
+
 /// Without a login nothing of ours is shown to the server.
 #[tokio::test]
 async fn nothing_of_ours_is_shown() {
