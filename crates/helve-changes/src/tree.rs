@@ -249,8 +249,22 @@ fn step_by_step(at: BorrowedFd<'_>, path: &Path, flags: OFlags) -> io::Result<Ow
     Ok(fd)
 }
 
-/// What a name in an open folder is.
+/// How often is looked at what is another thing each time.
+const LOOKS: usize = 8;
+
+/// What a name in an open folder is. Whoever saves a file puts another in its place: that one
+/// is meant then.
 pub(crate) fn look_at(parent: &OwnedFd, name: &OsStr) -> io::Result<Option<Found>> {
+    for _ in 1..LOOKS {
+        match look_once(parent, name) {
+            Err(e) if e.raw_os_error() == Some(Errno::STALE.raw_os_error()) => {}
+            found => return found,
+        }
+    }
+    look_once(parent, name)
+}
+
+fn look_once(parent: &OwnedFd, name: &OsStr) -> io::Result<Option<Found>> {
     let stat = match fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW) {
         Err(Errno::NOENT) => return Ok(None),
         stat => stat?,

@@ -33,6 +33,28 @@ fn what_was_written_is_read_back_and_nothing_is_touched() {
     assert_eq!(snapshot(&bench.real), before);
 }
 
+/// An editor that saves puts another file in the place of the old one.
+#[test]
+fn a_file_that_is_saved_again_and_again_can_be_read_all_the_time() {
+    let bench = Bench::new();
+    bench.put("a", "text");
+    let files = bench.files();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                fs::write(bench.at("new"), "text").unwrap();
+                fs::rename(bench.at("new"), bench.real.join("a")).unwrap();
+            }
+        });
+        let read: Vec<_> = (0..2_000).map(|_| files.read_to_string(at("a"))).collect();
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+        for text in read {
+            assert_eq!(text.unwrap(), "text");
+        }
+    });
+}
+
 #[test]
 fn no_path_leads_outside() {
     let bench = Bench::new();

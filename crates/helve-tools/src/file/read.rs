@@ -148,7 +148,7 @@ fn page(desk: &Desk<'_>, wanted: Wanted, encoding: &str) -> Result<Illustrated<P
     let path = desk.path();
     let looked = super::file(desk, path)?;
     let mut file = desk.open(path)?;
-    let mut head = vec![0; HEAD];
+    let mut head = vec![0; room(looked.size, HEAD)];
     let length = fill(&mut file, &mut head)?;
     head.truncate(length);
     let whole = (length as u64) >= looked.size;
@@ -168,7 +168,7 @@ fn page(desk: &Desk<'_>, wanted: Wanted, encoding: &str) -> Result<Illustrated<P
     };
     file.seek(SeekFrom::Start(script.mark as u64))?;
     let lines = match script.has_plain_lines() {
-        true => plain(desk, &mut file, wanted, script)?,
+        true => plain(desk, &mut file, looked.size, wanted, script)?,
         false => decoded(desk, &mut file, wanted, script)?,
     };
     Ok(Illustrated {
@@ -214,6 +214,12 @@ fn shown(desk: &Desk<'_>, path: &Path, known: Known) -> Result<Value, ToolError>
     let bytes = desk.read(path)?;
     let data = base64::engine::general_purpose::STANDARD.encode(bytes);
     Ok(json!({"type": "image", "data": data, "mimeType": known.mime}))
+}
+
+/// How much to read at once of a file that is so large: to make room for more than there is
+/// takes longer than to read it. One byte more, to see that it has not grown.
+fn room(size: u64, most: usize) -> usize {
+    usize::try_from(size).map_or(most, |size| size.saturating_add(1).min(most))
 }
 
 fn fill(file: &mut File, space: &mut [u8]) -> Result<usize, ToolError> {
@@ -283,11 +289,12 @@ impl Lines {
 fn plain(
     desk: &Desk<'_>,
     file: &mut File,
+    size: u64,
     wanted: Wanted,
     script: Script,
 ) -> Result<Lines, ToolError> {
     let mut lines = Lines::default();
-    let mut space = vec![0; 4 * HEAD];
+    let mut space = vec![0; room(size, 4 * HEAD)];
     loop {
         unless_stopped(desk)?;
         match file.read(&mut space)? {
