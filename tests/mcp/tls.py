@@ -26,13 +26,15 @@ def main():
     options = parser.parse_args()
     with rig.scratch() as scratch, rig.fixture() as url:
         scratch = pathlib.Path(scratch)
-        authority, chain, key = certificates(scratch)
+        authority, stranger = made(scratch, "ca"), made(scratch, "stranger")
+        chain, key = certificate(scratch)
         behind = urllib.parse.urlsplit(url)
         with door(chain, key, behind.port) as port:
             path = behind.path
             cases = [
                 ("trusted", f"https://localhost:{port}{path}", authority, True, "tools"),
-                ("not trusted", f"https://localhost:{port}{path}", scratch / "nobody.pem", False, "SSL_CERT_FILE"),
+                ("not trusted", f"https://localhost:{port}{path}", stranger, False, "invalid peer certificate"),
+                ("nobody trusted", f"https://localhost:{port}{path}", scratch / "nobody.pem", False, "SSL_CERT_FILE"),
                 ("another name", f"https://127.0.0.1:{port}{path}", authority, False, "certificate"),
                 ("no TLS", f"https://localhost:{behind.port}{path}", authority, False, "without TLS"),
             ]
@@ -61,17 +63,23 @@ def one(scratch, helve, name, url, trusted, works, expected):
     return right
 
 
-def certificates(folder):
-    """An authority, and a certificate by it for `localhost`."""
-    place = lambda name: str(folder / name)
+def made(folder, name):
+    """An authority."""
+    place = lambda end: str(folder / f"{name}.{end}")
     openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
-            "-subj", "/CN=An authority for a test", "-keyout", place("ca.key"), "-out", place("ca.pem"))
+            "-subj", f"/CN=An authority for a test, {name}", "-keyout", place("key"), "-out", place("pem"))
+    return folder / f"{name}.pem"
+
+
+def certificate(folder):
+    """A certificate for `localhost`, by the authority `ca`."""
+    place = lambda name: str(folder / name)
     openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
             "-subj", "/CN=localhost", "-keyout", place("far.key"), "-out", place("far.csr"))
     (folder / "far.ext").write_text("subjectAltName=DNS:localhost\n", "utf-8")
     openssl("x509", "-req", "-in", place("far.csr"), "-CA", place("ca.pem"), "-CAkey", place("ca.key"),
             "-CAcreateserial", "-days", "2", "-extfile", place("far.ext"), "-out", place("far.pem"))
-    return folder / "ca.pem", folder / "far.pem", folder / "far.key"
+    return folder / "far.pem", folder / "far.key"
 
 
 def openssl(*words):

@@ -223,7 +223,7 @@ mod tests {
     use super::*;
 
     fn line(text: &str) -> Line {
-        let record = Record::new(At(7), "ann", "run.started", "run-1");
+        let record = Record::new(At(7), "run.started", "ann", "run-1");
         let mut line = Line::new(record).unwrap();
         line.text = text.to_owned();
         line
