@@ -63,7 +63,7 @@ fn texts(value: &Value, found: &mut Vec<String>) {
 /// value is not told again.
 pub fn marked<'v>(schema: &Value, args: &'v Map<String, Value>, mark: Mark) -> Vec<Marked<'v>> {
     let mut search = Search::new(schema, mark);
-    search.run(schema, args);
+    search.run(args);
     let mut found = Vec::new();
     for (name, value) in args {
         search.tell(value, format!("/{}", escape(name)), &mut found);
@@ -94,17 +94,24 @@ enum Spot<'v> {
 /// or far down, and no schema is looked at twice for one value.
 struct Search<'s, 'v> {
     mark: Mark,
-    /// Where a reference may point into: the schema, and each inside it with an `$id`.
-    resources: Vec<&'s Value>,
-    anchors: HashMap<&'s str, Vec<&'s Value>>,
+    schema: &'s Value,
+    /// Found when the first reference is met: most schemas have none.
+    landmarks: Option<Landmarks<'s>>,
     patterns: HashMap<&'s str, Option<Schema>>,
     open: Vec<(&'s Value, Spot<'v>)>,
     seen: HashSet<(Address, Option<Address>)>,
     marked: HashSet<Address>,
 }
 
-impl<'s, 'v> Search<'s, 'v> {
-    fn new(schema: &'s Value, mark: Mark) -> Self {
+/// Where references lead to.
+struct Landmarks<'s> {
+    /// The schema, and each inside it with an `$id`: a pointer may begin at any.
+    resources: Vec<&'s Value>,
+    anchors: HashMap<&'s str, Vec<&'s Value>>,
+}
+
+impl<'s> Landmarks<'s> {
+    fn of(schema: &'s Value) -> Self {
         let mut resources = vec![schema];
         let mut anchors: HashMap<&str, Vec<&Value>> = HashMap::new();
         walk::subschemas(schema, &mut |at, sub| {
@@ -120,10 +127,28 @@ impl<'s, 'v> Search<'s, 'v> {
                 }
             }
         });
+        Self { resources, anchors }
+    }
+
+    fn targets(&self, reference: &str) -> Vec<&'s Value> {
+        let fragment = reference.split_once('#').map_or("", |(_, f)| f);
+        let fragment = percent_decoded(fragment);
+        match self.anchors.get(fragment.as_str()) {
+            Some(found) => found.clone(),
+            None => {
+                let resources = self.resources.iter();
+                resources.filter_map(|r| r.pointer(&fragment)).collect()
+            }
+        }
+    }
+}
+
+impl<'s, 'v> Search<'s, 'v> {
+    fn new(schema: &'s Value, mark: Mark) -> Self {
         Self {
             mark,
-            resources,
-            anchors,
+            schema,
+            landmarks: None,
             patterns: HashMap::new(),
             open: Vec::new(),
             seen: HashSet::new(),
@@ -131,8 +156,8 @@ impl<'s, 'v> Search<'s, 'v> {
         }
     }
 
-    fn run(&mut self, schema: &'s Value, args: &'v Map<String, Value>) {
-        self.open.push((schema, Spot::Whole(args)));
+    fn run(&mut self, args: &'v Map<String, Value>) {
+        self.open.push((self.schema, Spot::Whole(args)));
         while let Some((schema, spot)) = self.open.pop() {
             let address = match spot {
                 Spot::Whole(_) => None,
@@ -176,21 +201,11 @@ impl<'s, 'v> Search<'s, 'v> {
             self.open.extend(named.map(|s| (s, spot)));
         }
         for key in ["$ref", "$dynamicRef"] {
-            if let Some(target) = schema.get(key).and_then(Value::as_str) {
-                let targets = self.targets(target);
+            if let Some(reference) = schema.get(key).and_then(Value::as_str) {
+                let whole = self.schema;
+                let landmarks = self.landmarks.get_or_insert_with(|| Landmarks::of(whole));
+                let targets = landmarks.targets(reference);
                 self.open.extend(targets.into_iter().map(|s| (s, spot)));
-            }
-        }
-    }
-
-    fn targets(&self, target: &str) -> Vec<&'s Value> {
-        let fragment = target.split_once('#').map_or("", |(_, fragment)| fragment);
-        let fragment = percent_decoded(fragment);
-        match self.anchors.get(fragment.as_str()) {
-            Some(found) => found.clone(),
-            None => {
-                let resources = self.resources.iter();
-                resources.filter_map(|r| r.pointer(&fragment)).collect()
             }
         }
     }
