@@ -20,6 +20,9 @@ pub(crate) const STATE: &str = ".helve";
 /// No system takes a longer path.
 const LONGEST: usize = 4096;
 
+/// How many paths a call may name: each is looked at before it begins.
+const MOST: usize = 10_000;
+
 /// Folders that hold no files of anybody.
 const SYSTEM: [&str; 3] = ["/proc", "/sys", "/dev"];
 
@@ -59,12 +62,19 @@ pub(super) fn resolve(
     folders: Folders,
 ) -> Result<Map<String, Value>, ToolError> {
     let mut out = Value::Object(args.clone());
+    let walls = Walls::of(root, def);
+    let mut count = 0;
     for found in marked(&def.input_schema, args, Mark::Path) {
         let last = Last::of(&def.input_schema, &found.pointer);
         if let Some(place) = out.pointer_mut(&found.pointer) {
             each_text(place, &mut |asked| {
                 let refuse = |kind, why: &str| refused(&found.pointer, asked, kind, why);
-                let path = resolve_one(root, def, asked, folders, last)
+                count += 1;
+                if count > MOST {
+                    let why = format!("there are more than {MOST} paths; call it for a part");
+                    return Err(refuse(crate::ErrorKind::Validation, &why));
+                }
+                let path = resolve_one(&walls, asked, folders, last)
                     .map_err(|e| refuse(e.kind, &e.message))?;
                 let unreadable = || {
                     let why = "it resolves to a path that is not UTF-8";
@@ -163,20 +173,42 @@ fn refused(pointer: &str, asked: &str, kind: crate::ErrorKind, why: &str) -> Too
     )
 }
 
+/// What the paths of a call are held against.
+struct Walls<'w> {
+    root: &'w Path,
+    def: &'w ToolDef,
+    /// Where the hub's own state is: in the workspace, and where it really lies.
+    states: [PathBuf; 2],
+    /// The real paths that the tool may touch.
+    allowed: Vec<PathBuf>,
+}
+
+impl<'w> Walls<'w> {
+    fn of(root: &'w Path, def: &'w ToolDef) -> Self {
+        let state = root.join(STATE);
+        let allowed = def.allowed_paths.iter();
+        let allowed = allowed.filter_map(|a| real(root, &a.path).ok());
+        Self {
+            root,
+            def,
+            states: [real(root, STATE).unwrap_or_else(|_| state.clone()), state],
+            allowed: allowed.collect(),
+        }
+    }
+}
+
 fn resolve_one(
-    root: &Path,
-    def: &ToolDef,
+    walls: &Walls<'_>,
     asked: &str,
     folders: Folders,
     last: Last,
 ) -> Result<PathBuf, ToolError> {
+    let (root, def) = (walls.root, walls.def);
     let path = match last {
         Last::Followed => real(root, asked)?,
         Last::Kept => real_but_last(root, asked)?,
     };
-    // Also where it lies somewhere else, behind a link.
-    let state = real(root, STATE).unwrap_or_else(|_| root.join(STATE));
-    let states = [root.join(STATE), state];
+    let states = &walls.states;
     if states.iter().any(|state| path.starts_with(state)) {
         return Err(ToolError::permission("it is the hub's own state"));
     }
@@ -190,11 +222,11 @@ fn resolve_one(
         let why = "the tool has no `allowed_paths`, so it may touch none";
         return Err(ToolError::permission(why));
     }
-    let allowed = def
-        .allowed_paths
+    if !walls
+        .allowed
         .iter()
-        .filter_map(|a| real(root, &a.path).ok());
-    if !allowed.into_iter().any(|allowed| path.starts_with(allowed)) {
+        .any(|allowed| path.starts_with(allowed))
+    {
         let list: Vec<String> = def
             .allowed_paths
             .iter()

@@ -39,6 +39,20 @@ fn spellings(hub: &Hub) -> Vec<Value> {
     ]
 }
 
+/// Each is looked at before the call begins, while others wait.
+#[tokio::test]
+async fn more_paths_than_can_be_looked_at_are_refused() {
+    let hub = hub(json!([])).await;
+    let call = |count: usize| hub.call("file_read", json!({"paths": vec!["notes/a"; count]}));
+    assert!(call(10_000).await.is_ok());
+    let answer = call(10_001).await;
+    assert_eq!(
+        told(&answer),
+        "validation: argument `paths/10000`: the path `notes/a` is refused: \
+         there are more than 10000 paths; call it for a part"
+    );
+}
+
 #[tokio::test]
 async fn no_spelling_dodges_a_rule() {
     let hub = hub(json!([{"effect": "deny", "args": {"path": "secrets/*"}},
