@@ -1,6 +1,6 @@
 //! What a look through one's memories finds: said twice, old, or not for keeping.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -101,28 +101,32 @@ pub(super) fn look(memories: &[&Memory], now: Timestamp, stale_days: i64) -> Vec
 }
 
 /// Pairs of texts that are nearly the same, and not the same. Only those are compared that
-/// share one of their rarest pairs of letters.
+/// share one of the rarest pairs of letters of both: whoever shares seven of ten shares one of
+/// any four, in the same order for all.
 fn near(texts: &[String]) -> BTreeSet<(usize, usize)> {
-    let mut having: BTreeMap<(char, char), Vec<usize>> = BTreeMap::new();
     let sets: Vec<_> = texts.iter().map(|text| pairs(text)).collect();
-    for (i, set) in sets.iter().enumerate() {
-        for pair in set {
-            having.entry(*pair).or_default().push(i);
-        }
+    let mut count: HashMap<(char, char), usize> = HashMap::new();
+    for pair in sets.iter().flatten() {
+        *count.entry(*pair).or_default() += 1;
     }
+    let mut having: HashMap<(char, char), Vec<usize>> = HashMap::new();
     let mut near = BTreeSet::new();
     for (i, set) in sets.iter().enumerate() {
-        let mut rarest: Vec<&(char, char)> = set.iter().collect();
-        rarest.sort_by_key(|pair| having[*pair].len());
-        // Whoever shares seven of ten shares one of any four.
-        let looked_at = set.len() * 3 / 10 + 1;
-        for pair in rarest.into_iter().take(looked_at) {
-            for j in having[pair].iter().copied().filter(|j| *j > i) {
-                if texts[i] != texts[j] && likeness(&texts[i], &texts[j]) >= SIMILAR {
-                    near.insert((i, j));
-                }
-            }
+        let mut rarest: Vec<(char, char)> = set.iter().copied().collect();
+        rarest.sort_by_key(|pair| (count[pair], *pair));
+        rarest.truncate(set.len() * 3 / 10 + 1);
+        let mut others: Vec<usize> = Vec::new();
+        for pair in rarest {
+            let having = having.entry(pair).or_default();
+            others.extend(&*having);
+            having.push(i);
         }
+        others.sort_unstable();
+        others.dedup();
+        let alike = others
+            .into_iter()
+            .filter(|j| texts[i] != texts[*j] && likeness(set, &sets[*j]) >= SIMILAR);
+        near.extend(alike.map(|j| (j, i)));
     }
     near
 }
@@ -188,4 +192,28 @@ fn is_token(word: &str) -> bool {
     // Where it stands behind `key=`.
     let word = word.rsplit(['=', ':', '"', '\'']).next().unwrap_or(word);
     word.len() >= 16 && BEGIN.iter().any(|begin| word.starts_with(begin))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+        /// What is found by looking at some is what is found by comparing all.
+        #[test]
+        fn whoever_is_near_is_found(texts in prop::collection::vec("[a-d ]{0,14}", 0..14)) {
+            let sets: Vec<_> = texts.iter().map(|text| pairs(text)).collect();
+            let mut all = BTreeSet::new();
+            for i in 0..texts.len() {
+                let alike = (i + 1..texts.len()).filter(|j| {
+                    texts[i] != texts[*j] && likeness(&sets[i], &sets[*j]) >= SIMILAR
+                });
+                all.extend(alike.map(|j| (i, j)));
+            }
+            prop_assert_eq!(near(&texts), all);
+        }
+    }
 }

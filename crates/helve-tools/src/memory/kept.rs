@@ -4,6 +4,8 @@
 //! - *Nothing is overwritten.* What takes the place of another names it, and the other stays
 //!   as history, out of sight.
 
+use std::collections::BTreeSet;
+
 use helve_kernel::{Ctx, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -94,17 +96,16 @@ pub(super) fn plain(text: &str) -> String {
 }
 
 /// The pairs of letters of a text in its plain form.
-pub(super) fn pairs(plain: &str) -> std::collections::BTreeSet<(char, char)> {
+pub(super) fn pairs(plain: &str) -> BTreeSet<(char, char)> {
     plain.chars().zip(plain.chars().skip(1)).collect()
 }
 
 /// How much of their pairs two texts share, from 0 to 1.
-pub(super) fn likeness(a: &str, b: &str) -> f64 {
-    let (a, b) = (pairs(a), pairs(b));
+pub(super) fn likeness(a: &BTreeSet<(char, char)>, b: &BTreeSet<(char, char)>) -> f64 {
     if a.is_empty() || b.is_empty() {
         return 0.0;
     }
-    let both = a.intersection(&b).count() as f64;
+    let both = a.intersection(b).count() as f64;
     both / ((a.len() + b.len()) as f64 - both)
 }
 
