@@ -541,11 +541,15 @@ async fn check(
     stale_days: i64,
 ) -> Result<Checked, ToolError> {
     let all = kept::all(ctx).await?;
-    let holding: Vec<&Memory> = all.iter().filter(|m| m.holds()).collect();
-    Ok(Checked {
-        findings: audit::look(&holding, Timestamp::now(), stale_days),
-        looked_at: holding.len(),
-    })
+    let looking = tokio::task::spawn_blocking(move || {
+        let holding: Vec<&Memory> = all.iter().filter(|m| m.holds()).collect();
+        Checked {
+            findings: audit::look(&holding, Timestamp::now(), stale_days),
+            looked_at: holding.len(),
+        }
+    });
+    let broke = |e: tokio::task::JoinError| ToolError::internal(e.to_string());
+    looking.await.map_err(broke)
 }
 
 /// The preferences that hold and are about something with a name.
