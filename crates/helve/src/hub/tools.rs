@@ -3,6 +3,7 @@
 //! A file that changed makes a new version, one that is gone removes its tool, and
 //! one that is broken leaves the tool as it was and is told.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use helve_core::collection::Document;
@@ -59,7 +60,11 @@ pub(crate) async fn read(
     };
     let found = match paths.is_empty() {
         true => Folders::default(),
-        false => load::load_all(&paths, reading)?,
+        // There may be thousands, and somebody may be waiting for an answer.
+        false => {
+            let loading = tokio::task::spawn_blocking(move || load::load_all(&paths, reading));
+            loading.await.map_err(Failure::output)??
+        }
     };
     let mut documents = found.documents;
     let loaded = scripts::read(scripts, root, config, found.scripts).await;
@@ -76,14 +81,14 @@ pub(crate) async fn read(
 pub(crate) async fn sync(kernel: &Kernel, root: &Path, read: Read) -> Synced {
     let mut synced = Synced::default();
     let who = hub_itself();
-    let mut seen: Vec<String> = Vec::new();
+    let mut seen: HashSet<String> = HashSet::new();
     for (source, problem) in read.broken {
-        seen.push(source);
+        seen.insert(source);
         synced.problems.push(problem);
     }
     for document in read.documents {
         let source = from_root(root, &document.file);
-        seen.push(source.clone());
+        seen.insert(source.clone());
         let errors = document
             .findings
             .iter()
