@@ -44,7 +44,7 @@ use helve_core::catalog::{Catalog, TooSmall};
 use helve_core::def::ExecutorKind;
 use helve_core::dialect::{Dialect, EncodeError, Encoded, Strictness};
 use helve_core::policy::{Pattern, Policy};
-use tokio::sync::{broadcast, oneshot};
+use tokio::sync::{broadcast, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -134,6 +134,8 @@ struct Inner {
     output_limit: usize,
     sync_ends: bool,
     changes: broadcast::Sender<Change>,
+    /// Beside them, those of tools: runs change all the time, and tools hardly ever.
+    tool_news: watch::Sender<()>,
     tokens: RwLock<tokens::Known>,
     searching: search::Searching,
     people: Arc<People>,
@@ -350,6 +352,7 @@ impl Builder {
                 output_limit: self.output_limit,
                 sync_ends: self.sync_ends,
                 changes,
+                tool_news: watch::Sender::default(),
                 tokens: RwLock::default(),
                 searching: search::Searching::default(),
                 people,
@@ -565,6 +568,12 @@ impl Kernel {
         self.inner.changes.subscribe()
     }
 
+    /// Tells when tools have changed, and of nothing else: whoever waits for it sleeps
+    /// through calls.
+    pub fn tool_news(&self) -> watch::Receiver<()> {
+        self.inner.tool_news.subscribe()
+    }
+
     /// Lets what runs come to its end, for at most that long; then stops it.
     pub async fn close(&self, grace: Duration) {
         self.inner.closing.cancel();
@@ -597,6 +606,9 @@ impl Kernel {
     }
 
     fn told(&self, change: Change) {
+        if matches!(change, Change::Tool(_)) {
+            self.inner.tool_news.send_replace(());
+        }
         // Nobody may be watching.
         let _ = self.inner.changes.send(change);
     }

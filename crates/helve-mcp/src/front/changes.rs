@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use helve_core::audit::Hash;
-use helve_kernel::{Change, Principal};
+use helve_kernel::Principal;
 use rmcp::model::{CustomNotification, ServerNotification};
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
@@ -36,7 +36,7 @@ impl Default for Changes {
 impl Front {
     /// Tells clients of changes until the hub closes; drops what nobody came back for.
     pub async fn watch(&self, closing: CancellationToken) {
-        let mut changes = self.kernel().changes();
+        let mut news = self.kernel().tool_news();
         let mut events = self.elsewhere().map(crate::Upstreams::events);
         let mut known = self.kernel().tool_changes();
         let mut sweep = tokio::time::interval(Duration::from_secs(30));
@@ -45,12 +45,11 @@ impl Front {
         loop {
             tokio::select! {
                 () = closing.cancelled() => return,
-                change = changes.recv() => match change {
-                    Ok(Change::Tool(_)) | Err(broadcast::error::RecvError::Lagged(_)) => {
+                changed = news.changed() => match changed {
+                    Ok(()) => {
                         look.get_or_insert_with(|| Instant::now() + PAUSE);
                     }
-                    Ok(_) => {}
-                    Err(broadcast::error::RecvError::Closed) => return,
+                    Err(_) => return,
                 },
                 () = at(look) => {
                     look = None;

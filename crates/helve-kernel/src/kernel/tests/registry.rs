@@ -84,6 +84,23 @@ async fn a_program_that_changed_is_a_version_too() {
 }
 
 #[tokio::test]
+async fn whoever_waits_for_news_of_tools_sleeps_through_calls() {
+    let hub = Hub::new().await;
+    hub.add(echo("b_tool", json!({})));
+    let mut news = hub.kernel.tool_news();
+    assert!(hub.call("b_tool", json!({})).await.is_ok());
+    assert!(!news.has_changed().unwrap());
+    hub.kernel
+        .set_enabled(&ann(), "b_tool", false)
+        .await
+        .unwrap();
+    assert!(news.has_changed().unwrap());
+    news.mark_unchanged();
+    hub.add(echo("c_tool", json!({})));
+    assert!(news.has_changed().unwrap());
+}
+
+#[tokio::test]
 async fn a_tool_is_switched_off_and_on() {
     let hub = Hub::new().await;
     hub.register(versioned(None, "echo")).await.unwrap();
