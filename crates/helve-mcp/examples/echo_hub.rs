@@ -15,12 +15,11 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::Request;
 use axum::routing::any;
-use axum::serve::ListenerExt as _;
 use helve_core::def::Risk;
 use helve_kernel::{Kernel, NewToken, Principal, Tool, ToolDef, ToolName};
 use helve_mcp::front::{HttpOptions, HttpService};
 use helve_mcp::{Front, Options};
-use helve_server::{Hub, Settings};
+use helve_server::{Hub, Lanes, Settings};
 use helve_store::SqliteStore;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -69,7 +68,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     };
     let front = Front::new(kernel.clone(), None, Options::default());
     let closing = CancellationToken::new();
-    let service = HttpService::new(&front, None, &HttpOptions::default(), closing);
+    let service = HttpService::new(&front, None, &HttpOptions::default(), closing.clone());
     let service = service.ok_or("there is no such view")?;
     let answer = move |request: Request| {
         let service = service.clone();
@@ -79,16 +78,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let mut out = std::io::stdout();
     writeln!(out, "http://{here}/mcp {}", secret.reveal())?;
     out.flush()?;
-    let listener = listener.tap_io(|stream| {
-        // Without it every answer waits for the other side's acknowledgement.
-        let _ = stream.set_nodelay(true);
-    });
-    axum::serve(
-        listener,
-        Hub::new(kernel, settings)
-            .router_with(doors)
-            .into_make_service(),
-    )
-    .await?;
+    let router = Hub::new(kernel, settings).router_with(doors);
+    let lanes = Lanes::start()?;
+    lanes.serve(listener, router, closing).await?;
     Ok(())
 }

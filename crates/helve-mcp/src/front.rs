@@ -30,6 +30,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use helve_kernel::{Entry, Kernel, Principal};
+use tokio_util::sync::CancellationToken;
 
 pub use disclose::{Disclose, GET_TOOL_INFO, RUN_RESULT, SEARCH_TOOLS};
 pub use http::{Answer as HttpAnswer, HttpOptions, Service as HttpService};
@@ -95,6 +96,8 @@ struct Inner {
     headers: Mutex<Headers>,
     /// Which sessions have called which server lately.
     lately: Mutex<HashMap<String, changes::Lately>>,
+    /// Cancelled when nobody is told anything more.
+    silent: CancellationToken,
 }
 
 impl Front {
@@ -110,7 +113,18 @@ impl Front {
             changes,
             headers: Mutex::default(),
             lately: Mutex::default(),
+            silent: CancellationToken::new(),
         }))
+    }
+
+    /// Ends what clients hold open only to hear of changes, so that the hub can stop: such
+    /// a stream has no end of its own. Calls get their answers.
+    pub fn fall_silent(&self) {
+        self.0.silent.cancel();
+    }
+
+    pub(crate) fn silent(&self) -> &CancellationToken {
+        &self.0.silent
     }
 
     /// A session of one principal, as the view of that name shows it; `None` if there is no

@@ -13,6 +13,7 @@ mod gateway;
 mod guard;
 mod identity;
 mod input;
+mod lanes;
 mod metrics;
 mod openapi;
 mod page;
@@ -39,6 +40,7 @@ use rate::Rates;
 pub use console::{Colour, Painter};
 pub use gateway::Gateway;
 pub use identity::{Identity, IdentitySettings};
+pub use lanes::Lanes;
 pub use openapi::document as openapi_document;
 pub use rules::Rules;
 

@@ -47,7 +47,8 @@ const ROUNDS: usize = 9;
 /// Calls of one tool in a row.
 const CALLS: usize = 100;
 
-#[tokio::main]
+/// On one thread, as `helve mcp`.
+#[tokio::main(flavor = "current_thread")]
 async fn main() {
     let args: Vec<String> = std::env::args().collect();
     if let Some(at) = args.iter().position(|a| a == "serve") {

@@ -303,10 +303,15 @@ impl Open {
         self.checkpoints.sign(self.kernel()).await
     }
 
+    /// Gives what runs its time, and then stops it. From now on nothing begins.
+    pub(crate) async fn end_runs(&self) {
+        self.kernel().close(GRACE).await;
+    }
+
     /// Ends what runs, signs the record, lets go of the store.
     pub(crate) async fn close(self) -> Result<(), Failure> {
         self.hub.close();
-        self.kernel().close(GRACE).await;
+        self.end_runs().await;
         self.upstreams.close().await;
         self.scripts.close().await;
         #[cfg(feature = "docker")]

@@ -26,6 +26,7 @@ mod when;
 mod workspace;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// Calls are many small allocations on several threads.
 #[global_allocator]
@@ -33,20 +34,39 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 use clap::Parser;
 
-/// Runs a command that talks to a hub.
+/// How long a thread may take to end that nobody waits for.
+const LINGER: Duration = Duration::from_millis(500);
+
+/// Runs a command that speaks with one client, or one hub: a single thread, because to hand
+/// a message from one to another takes longer than most answers.
 fn wait(command: impl Future<Output = exit::Done>) -> exit::Done {
-    tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(|e| exit::Failure::output(format!("the runtime cannot be started: {e}")))?
-        .block_on(command)
+    run(tokio::runtime::Builder::new_current_thread(), command)
+}
+
+/// Runs a hub that many speak with.
+fn wait_for_many(command: impl Future<Output = exit::Done>) -> exit::Done {
+    run(tokio::runtime::Builder::new_multi_thread(), command)
+}
+
+fn run(
+    mut builder: tokio::runtime::Builder,
+    command: impl Future<Output = exit::Done>,
+) -> exit::Done {
+    let runtime = builder.enable_all().build();
+    let runtime = runtime
+        .map_err(|e| exit::Failure::output(format!("the runtime cannot be started: {e}")))?;
+    let done = runtime.block_on(command);
+    // Somebody may still be reading where nothing more comes: standard input of a client that
+    // ended us in another way.
+    runtime.shutdown_timeout(LINGER);
+    done
 }
 
 fn main() -> ExitCode {
     let cli = cli::Cli::parse();
     cli.color.apply();
     let done = match cli.command {
-        cli::Command::Up(args) => wait(cmd::up::run(&args)),
+        cli::Command::Up(args) => wait_for_many(cmd::up::run(&args)),
         cli::Command::Mcp(args) => wait(cmd::mcp::run(&args)),
         cli::Command::Call(args) => wait(cmd::call::run(&args)),
         cli::Command::Tools(args) => wait(cmd::tools::run(&args)),

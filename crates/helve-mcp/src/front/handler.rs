@@ -323,6 +323,7 @@ impl ServerHandler for Handler {
         loop {
             let note = tokio::select! {
                 () = context.cancelled() => return Ok(()),
+                () = self.0.front.silent().cancelled() => return Ok(()),
                 note = notes.recv() => note,
             };
             let note = match note {

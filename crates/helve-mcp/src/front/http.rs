@@ -9,12 +9,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::Stream;
+use futures_util::{Stream, StreamExt as _, TryStreamExt as _};
 use helve_kernel::Principal;
 use http::{HeaderValue, Request, Response, StatusCode, header};
 use http_body::{Body, Frame};
 use http_body_util::combinators::BoxBody;
-use http_body_util::{BodyExt as _, Collected, Full};
+use http_body_util::{BodyExt, Collected, Full, StreamBody};
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::session::{
@@ -57,6 +57,7 @@ pub struct Service {
     owners: Arc<Owners>,
     sessions: Arc<Sessions>,
     body_limit: usize,
+    silent: CancellationToken,
 }
 
 impl Service {
@@ -68,6 +69,7 @@ impl Service {
         closing: CancellationToken,
     ) -> Option<Self> {
         front.view(view)?;
+        let silent = front.silent().clone();
         let (front, view) = (front.clone(), view.map(str::to_owned));
         let handler = move || {
             let session = Session::new(front.clone(), view.as_deref(), None);
@@ -88,6 +90,7 @@ impl Service {
             owners: Arc::new(Owners::new(options.idle)),
             sessions,
             body_limit: options.body_limit,
+            silent,
         })
     }
 
@@ -142,6 +145,7 @@ impl Service {
         B::Data: Send + 'static,
     {
         let closes = request.method() == http::Method::DELETE;
+        let listens = request.method() == http::Method::GET;
         request.extensions_mut().insert(self.owners.clone());
         let response = self.inner.handle(request).await;
         if let Some(session) = session.filter(|_| closes) {
@@ -153,7 +157,10 @@ impl Service {
             }
             self.owners.set(new, &party(who));
         }
-        verbatim(response)
+        match listens {
+            true => until(self.silent.clone(), verbatim(response)),
+            false => verbatim(response),
+        }
     }
 }
 
@@ -168,6 +175,14 @@ fn refuse(status: StatusCode, why: &'static str) -> Answer {
     let text = HeaderValue::from_static("text/plain; charset=utf-8");
     answer.headers_mut().insert(header::CONTENT_TYPE, text);
     answer
+}
+
+/// The same, which ends when nothing more will come.
+fn until(silent: CancellationToken, response: Answer) -> Answer {
+    response.map(|body| {
+        let frames = body.into_data_stream().take_until(silent.cancelled_owned());
+        BodyExt::boxed(StreamBody::new(frames.map_ok(Frame::data)))
+    })
 }
 
 /// Takes out of a body what was wrapped on the way.

@@ -78,6 +78,9 @@ async fn reload(client: &Client) -> Result<(), Failure> {
 const PATIENCE: Duration = Duration::from_secs(15);
 const PAUSE: Duration = Duration::from_millis(50);
 
+/// How long the last answers may take.
+const LAST: Duration = Duration::from_secs(2);
+
 pub(crate) async fn run(args: &McpArgs) -> Done {
     match &args.what {
         None => open_or_join(args).await,
@@ -161,8 +164,9 @@ async fn serve(args: &McpArgs, open: Open, listener: TcpListener) -> Done {
     open.state.set_stopped();
     stop.cancel();
     open.hub.close();
-    // Requests that are at work get their answers.
-    let _ = server.await;
+    open.end_runs().await;
+    // Requests that were at work get their answers, if anybody takes them.
+    let _ = tokio::time::timeout(LAST, server).await;
     let recorded = open.record("hub.stopped").await;
     open.close().await?;
     recorded?;

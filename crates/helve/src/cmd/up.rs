@@ -2,11 +2,13 @@
 
 use std::io::IsTerminal as _;
 use std::net::SocketAddr;
+use std::time::Duration;
 
-use axum::serve::ListenerExt as _;
 use clap::Args;
+use helve_server::Lanes;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
 
 use crate::client::Client;
 use crate::config::{Config, DiscloseWord, LISTEN};
@@ -56,6 +58,8 @@ pub(crate) async fn run(args: &UpArgs) -> Done {
         )
     })?;
     let address = listener.local_addr().map_err(Failure::output)?;
+    // Before the hub, so that they end after it.
+    let lanes = Lanes::start().map_err(|e| Failure::output(format!("no thread starts: {e}")))?;
     let walls = args.require_sandbox.into();
     let open = Open::open(&root, hosts(address, &config), walls, args.disclose).await?;
     let url = format!("http://{}", shown(address));
@@ -70,8 +74,10 @@ pub(crate) async fn run(args: &UpArgs) -> Done {
     open.tend(tell);
 
     let mut term = signal(SignalKind::terminate()).map_err(Failure::output)?;
-    let hub = open.hub.clone();
-    let stop = async move {
+    let (hub, front) = (open.hub.clone(), open.front.clone());
+    let closing = CancellationToken::new();
+    let stop = closing.clone();
+    tokio::spawn(async move {
         tokio::select! {
             _ = tokio::signal::ctrl_c() => {}
             _ = term.recv() => {}
@@ -79,14 +85,19 @@ pub(crate) async fn run(args: &UpArgs) -> Done {
         out::say("\nstopping: what runs may end first");
         // Streams end now; requests that are at work get their answers.
         hub.close();
-    };
-    let listener = listener.tap_io(|stream| {
-        // Without it every answer waits for the other side's acknowledgement.
-        let _ = stream.set_nodelay(true);
+        front.fall_silent();
+        stop.cancel();
     });
-    let served = axum::serve(listener, open.router().into_make_service())
-        .with_graceful_shutdown(stop)
-        .await;
+    let over = async {
+        closing.cancelled().await;
+        open.end_runs().await;
+        tokio::time::sleep(LAST).await;
+    };
+    let served = tokio::select! {
+        served = lanes.serve(listener, open.router(), closing.clone()) => served,
+        // Who does not take their answer is not waited for.
+        () = over => Ok(()),
+    };
     open.state.set_stopped();
     let recorded = open.record("hub.stopped").await;
     open.close().await?;
@@ -94,6 +105,9 @@ pub(crate) async fn run(args: &UpArgs) -> Done {
     served.map_err(|e| Failure::output(format!("the server failed: {e}")))?;
     Ok(Exit::Ok)
 }
+
+/// How long the last answers may take.
+const LAST: Duration = Duration::from_secs(2);
 
 /// The names that this address may be called by.
 fn hosts(address: SocketAddr, config: &Config) -> Vec<String> {

@@ -212,6 +212,91 @@ fn post(address: &str, path: &str, token: &str, method: &str) -> String {
     answer
 }
 
+/// A request to `/mcp` whose answer may go on: the connection, with the head read.
+fn open(address: &str, token: &str, method: &str, more: &str, body: &str) -> (TcpStream, String) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let length = body.len();
+    write!(
+        stream,
+        "{method} /mcp HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\
+         Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n\
+         {more}Content-Length: {length}\r\n\r\n{body}"
+    )
+    .unwrap();
+    let mut head = Vec::new();
+    let mut byte = [0];
+    while !head.ends_with(b"\r\n\r\n") {
+        stream.read_exact(&mut byte).unwrap();
+        head.push(byte[0]);
+    }
+    (stream, String::from_utf8(head).unwrap())
+}
+
+/// A stream of news has no end of its own. At the end of the hub it gets one, as it should be,
+/// and does not hold the hub up; in both eras.
+#[test]
+fn a_hub_stops_though_somebody_listens() {
+    let folder = workspace();
+    let server = Server::start(folder.path());
+    let token = token(folder.path(), "agent");
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": {"name": "tester", "version": "1"}}});
+    let (_, head) = open(&server.address, &token, "POST", "", &hello.to_string());
+    let session = head
+        .lines()
+        .find_map(|line| line.strip_prefix("mcp-session-id: "))
+        .unwrap_or_else(|| panic!("{head}"));
+    let session = format!("Mcp-Session-Id: {session}\r\n");
+    let (older, head) = open(&server.address, &token, "GET", &session, "");
+    assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+    let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "tester", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {}});
+    let listen = json!({"jsonrpc": "2.0", "id": 2, "method": "subscriptions/listen", "params": {
+        "_meta": meta, "notifications": {"toolsListChanged": true}}});
+    let modern = "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: subscriptions/listen\r\n";
+    let (newer, head) = open(&server.address, &token, "POST", modern, &listen.to_string());
+    assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+    server.stop(folder.path());
+    for mut stream in [older, newer] {
+        let mut rest = Vec::new();
+        stream.read_to_end(&mut rest).unwrap();
+        let rest = String::from_utf8_lossy(&rest);
+        assert!(rest.ends_with("0\r\n\r\n"), "cut off: {rest:?}");
+    }
+}
+
+/// Some clients give a socket instead of pipes, and do not close it before they end us.
+#[test]
+fn a_client_on_a_socket_may_end_it_by_a_signal() {
+    let folder = workspace();
+    let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+    let handle = || Stdio::from(std::os::fd::OwnedFd::from(theirs.try_clone().unwrap()));
+    let mut child = command(folder.path())
+        .arg("mcp")
+        .stdin(handle())
+        .stdout(handle())
+        .stderr(Stdio::inherit())
+        .spawn()
+        .unwrap();
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": {"name": "tester", "version": "1"}}});
+    writeln!(&ours, "{hello}").unwrap();
+    let mut line = String::new();
+    ours.set_read_timeout(Some(PATIENCE)).unwrap();
+    BufReader::new(&ours).read_line(&mut line).unwrap();
+    assert!(line.contains("protocolVersion"), "{line}");
+    let id = child.id().to_string();
+    let sent = Command::new("kill").args(["-TERM", &id]).status().unwrap();
+    assert!(sent.success());
+    let status = until("it ends", || child.try_wait().unwrap());
+    assert_eq!(status.code(), Some(0));
+    assert_eq!(left_behind(&folder), Vec::<&str>::new());
+}
+
 #[test]
 fn a_view_has_an_address_and_its_own_tools() {
     let folder = workspace();

@@ -2,8 +2,9 @@
 //! says so. No redirects, which could lead a token elsewhere, and no proxy that nobody
 //! configured.
 
+use std::collections::HashMap;
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -21,6 +22,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use percent_encoding::percent_decode_str;
 use rustls::{ClientConfig, RootCertStore};
 use tokio::net::TcpStream;
+use tokio::runtime::{self, Handle};
 use tokio::time::timeout;
 use tower::{BoxError, Service};
 use url::Url;
@@ -42,7 +44,16 @@ pub(crate) type Response = http::Response<Incoming>;
 
 /// The connections to a server. A clone has the same.
 #[derive(Clone)]
-pub(crate) struct Wire(Client<InTime, Full<Bytes>>);
+pub(crate) struct Wire(Arc<Inner>);
+
+struct Inner {
+    connector: InTime,
+    /// Those of each runtime: one that another has opened is driven there, and every
+    /// request would go to and fro.
+    clients: RwLock<HashMap<runtime::Id, HttpClient>>,
+}
+
+type HttpClient = Client<InTime, Full<Bytes>>;
 
 impl Wire {
     /// For a server at that address.
@@ -57,10 +68,10 @@ impl Wire {
         // For each of its addresses a part of the time.
         plain.set_connect_timeout(Some(CONNECTING));
         let connector = HttpsConnector::from((plain, tls(to.scheme() == "https")?));
-        let client = Client::builder(TokioExecutor::new())
-            .pool_timer(TokioTimer::new())
-            .build(InTime(connector));
-        Ok(Self(client))
+        Ok(Self(Arc::new(Inner {
+            connector: InTime(connector),
+            clients: RwLock::default(),
+        })))
     }
 
     /// Sends a request; the answer as soon as its head is there.
@@ -80,7 +91,26 @@ impl Wire {
         *request.method_mut() = method;
         *request.uri_mut() = to.uri.clone();
         *request.headers_mut() = headers;
-        self.0.request(request).await
+        self.0.client().request(request).await
+    }
+}
+
+impl Inner {
+    /// Whoever has the connections of this runtime.
+    fn client(&self) -> HttpClient {
+        let here = Handle::current().id();
+        let known = self.clients.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(client) = known.get(&here) {
+            return client.clone();
+        }
+        drop(known);
+        let mut clients = self.clients.write().unwrap_or_else(PoisonError::into_inner);
+        let new = || {
+            Client::builder(TokioExecutor::new())
+                .pool_timer(TokioTimer::new())
+                .build(self.connector.clone())
+        };
+        clients.entry(here).or_insert_with(new).clone()
     }
 }
 
@@ -189,6 +219,55 @@ mod tests {
 
     fn target(url: &str) -> Result<Target, String> {
         Target::new(&Url::parse(url).unwrap())
+    }
+
+    /// A connection is used again, but only by the runtime that drives it.
+    #[test]
+    fn every_runtime_has_connections_of_its_own() {
+        let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = format!("http://{}/", server.local_addr().unwrap());
+        let (met, meets) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            for (number, stream) in server.incoming().map_while(Result::ok).enumerate() {
+                let met = met.clone();
+                std::thread::spawn(move || {
+                    answer(stream, || {
+                        let _ = met.send(number);
+                    });
+                });
+            }
+        });
+        let wire = Wire::new(&Url::parse(&at).unwrap()).unwrap();
+        let to = target(&at).unwrap();
+        let runtime = || {
+            let mut new = runtime::Builder::new_current_thread();
+            new.enable_all().build().unwrap()
+        };
+        let (one, other) = (runtime(), runtime());
+        let ask = |on: &runtime::Runtime| {
+            let asked = wire.send(Method::POST, &to, HeaderMap::new(), "");
+            on.block_on(async {
+                let body = asked.await.unwrap().into_body();
+                http_body_util::BodyExt::collect(body).await.unwrap();
+                // What is read to its end goes back to those that wait.
+                tokio::task::yield_now().await;
+            });
+            meets.recv().unwrap()
+        };
+        let served: Vec<usize> = [&one, &one, &other, &one, &other].map(ask).into();
+        assert_eq!(served, [0, 0, 1, 0, 1]);
+    }
+
+    /// Answers every request on a connection, and tells of it.
+    fn answer(stream: std::net::TcpStream, told: impl Fn()) {
+        use std::io::{BufRead as _, Write as _};
+        let mut out = stream.try_clone().unwrap();
+        for line in std::io::BufReader::new(stream).lines() {
+            if line.unwrap().is_empty() {
+                told();
+                let _ = out.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
+            }
+        }
     }
 
     #[test]
