@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::hub::workspace;
 use crate::run::{Folder, command};
-use crate::server::{PATIENCE, Server, token, until};
+use crate::server::{PATIENCE, Server, send, token, until};
 
 /// A client on the other end of the pipes. It is ended with the test.
 struct Client {
@@ -233,13 +233,22 @@ fn open(address: &str, token: &str, method: &str, more: &str, body: &str) -> (Tc
     (stream, String::from_utf8(head).unwrap())
 }
 
-/// A stream of news has no end of its own. At the end of the hub it gets one, as it should be,
-/// and does not hold the hub up; in both eras.
+/// A stream of news has no end of its own, in either era. When the hub stops it gets one, at
+/// once; what is at work may end, and its answer leaves.
 #[test]
 fn a_hub_stops_though_somebody_listens() {
     let folder = workspace();
     let server = Server::start(folder.path());
     let token = token(folder.path(), "agent");
+    let (address, who) = (server.address.clone(), token.clone());
+    let calling = std::thread::spawn(move || {
+        let path = "/tools/job_wait/runs";
+        send(&address, "POST", path, Some(&who), Some(&json!({})))
+    });
+    until("the run begins", || {
+        let runs = folder.json(&["runs", "--state", "running", "--json"]);
+        runs[0]["id"].is_string().then_some(())
+    });
     let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {},
         "clientInfo": {"name": "tester", "version": "1"}}});
@@ -259,13 +268,18 @@ fn a_hub_stops_though_somebody_listens() {
     let modern = "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: subscriptions/listen\r\n";
     let (newer, head) = open(&server.address, &token, "POST", modern, &listen.to_string());
     assert!(head.starts_with("HTTP/1.1 200"), "{head}");
-    server.stop(folder.path());
+    server.signal("-TERM");
     for mut stream in [older, newer] {
         let mut rest = Vec::new();
         stream.read_to_end(&mut rest).unwrap();
         let rest = String::from_utf8_lossy(&rest);
         assert!(rest.ends_with("0\r\n\r\n"), "cut off: {rest:?}");
     }
+    folder.write("go", "");
+    let (status, answer) = calling.join().unwrap().unwrap();
+    assert_eq!(status, 200, "{answer}");
+    assert_eq!(answer["data"]["stdout"], "begun\nover\n", "{answer}");
+    server.stop(folder.path());
 }
 
 /// Some clients give a socket instead of pipes, and do not close it before they end us.
