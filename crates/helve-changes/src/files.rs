@@ -20,14 +20,14 @@ mod tests;
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{IoSliceMut, Read, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, OnceLock};
 
 use rustix::fs as sys;
-use rustix::io::Errno;
+use rustix::io::{Errno, ReadWriteFlags};
 
 use crate::blobs::Blobs;
 use crate::capture::{Index, Layer, Merged, Seen, Staged, finish, walk_merged};
@@ -91,9 +91,8 @@ impl Files {
     /// change makes.
     pub fn new(roots: &[Root], stage: &Path) -> Result<Self, Error> {
         let open = roots.iter().map(|root| {
-            let path = std::fs::canonicalize(&root.path).at("open", &root.path)?;
             Ok(Open {
-                lower: Tree::open(&path).at("open", &path)?,
+                lower: Tree::at(&root.path).at("open", &root.path)?,
                 upper: OnceLock::new(),
                 access: root.access,
             })
@@ -113,13 +112,21 @@ impl Files {
     #[must_use]
     pub fn hiding(mut self, paths: impl IntoIterator<Item = PathBuf>) -> Self {
         for path in paths {
-            self.hidden.extend(std::fs::canonicalize(&path).ok());
-            // The link itself as well, by where its folder really is.
-            let folder = path.parent().and_then(|p| std::fs::canonicalize(p).ok());
-            self.hidden.push(match (folder, path.file_name()) {
+            // Where its folder really is; that of a root is known.
+            let real = |folder: &Path| {
+                let mut roots = self.roots.iter().map(|r| &r.lower.path);
+                let known = roots.find(|root| root.as_path() == folder).cloned();
+                known.or_else(|| std::fs::canonicalize(folder).ok())
+            };
+            let path = match (path.parent().and_then(real), path.file_name()) {
                 (Some(folder), Some(name)) => folder.join(name),
                 _ => path,
-            });
+            };
+            if path.is_symlink() {
+                self.hidden.extend(std::fs::canonicalize(&path).ok());
+            }
+            // The link itself as well.
+            self.hidden.push(path);
         }
         self.hidden.dedup();
         self
@@ -165,16 +172,49 @@ impl Files {
 
     /// A file, to be read in pieces.
     pub fn open(&self, path: &Path) -> Result<File, Error> {
+        self.open_looked(path).map(|(file, _)| file)
+    }
+
+    /// A file, and what it is.
+    pub fn open_looked(&self, path: &Path) -> Result<(File, Looked), Error> {
+        if let Some(spot) = self.spot(path, Last::Followed)?
+            && let Some((file, stat)) = spot.open().at("look at", path)?
+        {
+            return Ok((file, Looked::of(&stat)));
+        }
         let place = self.resolve(path, Last::Followed)?;
         match self.found(&place, path)?.kind {
-            Thing::File(file, _) => Ok(file),
+            Thing::File(file, _) => {
+                let stat = sys::fstat(&file).at("look at", path)?;
+                Ok((file, Looked::of(&stat)))
+            }
             Thing::Dir(..) => Err(Errno::ISDIR).at("read", path),
             _ => Err(special(path)),
         }
     }
 
+    /// The content of a file of at most so many bytes, and what it is, where no disk has to be
+    /// waited for: it is in memory already. `None` in every other case, whatever it is.
+    pub fn glance(&self, path: &Path, most: usize) -> Option<(Vec<u8>, Looked)> {
+        let spot = self.spot(path, Last::Followed).ok()??;
+        let (file, stat) = spot.open().ok()??;
+        let size = usize::try_from(stat.st_size).ok()?;
+        if size > most {
+            return None;
+        }
+        // One more, to see that it has not grown.
+        let mut bytes = vec![0; size + 1];
+        let space = &mut [IoSliceMut::new(&mut bytes)];
+        let read = rustix::io::preadv2(&file, space, 0, ReadWriteFlags::NOWAIT);
+        bytes.truncate(size);
+        (read == Ok(size)).then(|| (bytes, Looked::of(&stat)))
+    }
+
     /// What a path is; a symlink is not followed. `None` if nothing is there.
     pub fn look(&self, path: &Path) -> Result<Option<Looked>, Error> {
+        if let Some(spot) = self.spot(path, Last::Kept)? {
+            return Ok(spot.stat.as_ref().map(Looked::of));
+        }
         let place = match self.resolve(path, Last::Kept) {
             Err(Error::Io { source, .. }) if crate::tree::is_gone(&source) => return Ok(None),
             place => place?,
@@ -198,13 +238,12 @@ impl Files {
     pub fn list(&self, path: &Path) -> Result<Vec<(OsString, Looked)>, Error> {
         let place = self.resolve(path, Last::Followed)?;
         let root = &self.roots[place.root];
-        let seen = self.seen(&place).at("read", path)?;
-        let seen = seen.ok_or(Errno::NOENT).at("read", path)?;
-        let folder = seen.folder.ok_or(Errno::NOTDIR).at("read", path)?;
-        let around = root.lower.path.join(&place.rel);
         let mut found = match root.merged() {
             None => root.lower.entries(&place.rel).at("read", path)?,
             Some(merged) => {
+                let seen = merged.find(&place.rel).at("read", path)?;
+                let seen = seen.ok_or(Errno::NOENT).at("read", path)?;
+                let folder = seen.folder.ok_or(Errno::NOTDIR).at("read", path)?;
                 let mut found = Vec::new();
                 for name in merged.names(&folder).at("read", path)? {
                     let Some(seen) = merged.child(&folder, &name).at("read", path)? else {
@@ -216,7 +255,12 @@ impl Files {
                 found
             }
         };
-        found.retain(|(name, _)| !self.is_hidden(&around.join(name)));
+        // The folder itself is not hidden, so what is stands in it by its name.
+        let around = self.real(&place);
+        let mut hidden = self.hidden.iter();
+        if hidden.any(|hidden| hidden.parent() == Some(&around)) {
+            found.retain(|(name, _)| !self.is_hidden(&around.join(name)));
+        }
         let looked = found
             .into_iter()
             .map(|(name, stat)| (name, Looked::of(&stat)));

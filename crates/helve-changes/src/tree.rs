@@ -91,6 +91,19 @@ impl Tree {
         Ok(Self { path, fd })
     }
 
+    /// Opens a folder by where it really is: links in its path are followed first.
+    pub(crate) fn at(path: &Path) -> io::Result<Self> {
+        let plain = |part: Component<'_>| matches!(part, Component::RootDir | Component::Normal(_));
+        // What has no link and no `..` in it is where it says.
+        if path.is_absolute() && path.components().all(plain) {
+            match Self::open(&path.components().collect::<PathBuf>()) {
+                Err(e) if is_gone(&e) => {}
+                opened => return opened,
+            }
+        }
+        Self::open(&std::fs::canonicalize(path)?)
+    }
+
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }

@@ -80,6 +80,73 @@ pub fn marks(schema: &Value, mark: Mark) -> bool {
     }
 }
 
+/// What a schema marks, found out once and not with every call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Marks {
+    mark: Mark,
+    /// The arguments that are marked, where that is all that there is to it.
+    names: Option<Vec<String>>,
+}
+
+impl Marks {
+    /// What a schema marks.
+    pub fn of(schema: &Value, mark: Mark) -> Self {
+        let names = plain(schema, mark);
+        Self { mark, names }
+    }
+
+    /// Whether it marks nothing at all.
+    pub fn is_empty(&self) -> bool {
+        self.names.as_ref().is_some_and(Vec::is_empty)
+    }
+
+    /// As [`marked`], for the schema that this is of.
+    pub fn find<'v>(&self, schema: &Value, args: &'v Map<String, Value>) -> Vec<Marked<'v>> {
+        let Some(names) = &self.names else {
+            return marked(schema, args, self.mark);
+        };
+        let found = args.iter().filter(|(name, _)| names.contains(name));
+        let found = found.map(|(name, value)| Marked {
+            pointer: format!("/{}", escape(name)),
+            value,
+        });
+        found.collect()
+    }
+}
+
+/// The names of the arguments that are marked, where marks stand nowhere but at the properties
+/// themselves, and nothing refers to them from elsewhere.
+fn plain(schema: &Value, mark: Mark) -> Option<Vec<String>> {
+    if !marks(schema, mark) {
+        return Some(Vec::new());
+    }
+    let whole = schema.as_object().filter(|_| !refers(schema))?;
+    let apart = whole.iter().filter(|(key, _)| *key != "properties");
+    if mark.is_on(whole) || apart.into_iter().any(|(_, v)| marks(v, mark)) {
+        return None;
+    }
+    let mut names = Vec::new();
+    for (name, property) in whole.get("properties")?.as_object()? {
+        match property {
+            Value::Object(map) if mark.is_on(map) => names.push(name.clone()),
+            property if marks(property, mark) => return None,
+            _ => {}
+        }
+    }
+    Some(names)
+}
+
+/// Whether anything in it is, or looks like, a reference.
+fn refers(schema: &Value) -> bool {
+    match schema {
+        Value::Object(map) => map
+            .iter()
+            .any(|(key, v)| key == "$ref" || key == "$dynamicRef" || refers(v)),
+        Value::Array(items) => items.iter().any(refers),
+        _ => false,
+    }
+}
+
 /// A value by where it lies, which tells equal ones apart.
 type Address = *const Value;
 

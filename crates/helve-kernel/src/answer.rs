@@ -249,13 +249,21 @@ impl Answer {
 
     /// The one shape: `{ok, data, meta, content}` or `{ok, error, meta, content}`.
     pub fn to_value(&self) -> Value {
-        let mut value = match &self.result {
-            Ok(data) => json!({"ok": true, "data": data}),
-            Err(error) => json!({"ok": false, "error": error_value(error)}),
-        };
-        value["meta"] = self.meta.to_value();
-        value["content"] = json!([{"type": "text", "text": self.text()}]);
+        let mut value = self.to_kept();
+        value["content"] = content_of(self.text());
         value
+    }
+
+    /// The same as it is kept: without its content, which says again what the rest says.
+    pub(crate) fn to_kept(&self) -> Value {
+        let mut map = Map::new();
+        map.insert("ok".to_owned(), self.is_ok().into());
+        match &self.result {
+            Ok(data) => map.insert("data".to_owned(), data.clone()),
+            Err(error) => map.insert("error".to_owned(), error_value(error)),
+        };
+        map.insert("meta".to_owned(), self.meta.to_value());
+        Value::Object(map)
     }
 
     /// The answer as a model reads it.
@@ -269,6 +277,11 @@ impl Answer {
             },
         }
     }
+}
+
+/// A text as content of the one shape.
+pub(crate) fn content_of(text: String) -> Value {
+    json!([{"type": "text", "text": text}])
 }
 
 /// An error in the one shape.

@@ -25,6 +25,17 @@ pub use desk::Desk;
 #[derive(Clone, Default)]
 pub struct Files(Option<Arc<Opened>>);
 
+/// A small file, all of it.
+#[derive(Debug)]
+pub struct Glance {
+    /// Its path as it is shown.
+    pub shown: String,
+    /// Its content.
+    pub bytes: Vec<u8>,
+    /// What it is.
+    pub looked: Looked,
+}
+
 struct Opened {
     keeper: Arc<Keeper>,
     run: RunId,
@@ -184,6 +195,21 @@ impl Files {
         done.await.map_err(|e| refusal(&e))?
     }
 
+    /// A file of at most so many bytes, where no disk has to be waited for. `None` in every
+    /// other case: [`Files::work`] finds out what there is to say.
+    pub fn glance(&self, path: impl AsRef<Path>, most: usize) -> Option<Glance> {
+        let opened = self.0.as_ref()?;
+        let _turn = opened.turn.try_lock().ok()?;
+        let path = opened.start.join(path);
+        opened.may_see(&path).ok()?;
+        let (bytes, looked) = opened.view().ok()?.glance(&path, most)?;
+        Some(Glance {
+            shown: opened.shown(&path),
+            bytes,
+            looked,
+        })
+    }
+
     /// What was changed, once the run has ended well.
     pub(crate) async fn finish(&self) -> Result<Option<Arc<Staged>>, ToolError> {
         let is_staged = |o: &Arc<Opened>| o.view.get().is_some_and(View::is_staged);
@@ -203,6 +229,15 @@ impl Files {
 }
 
 impl Opened {
+    /// A path as it is shown: from the workspace, where it is inside.
+    fn shown(&self, path: &Path) -> String {
+        let inside = path.strip_prefix(&self.start).unwrap_or(path);
+        match inside.as_os_str().is_empty() {
+            true => ".".to_owned(),
+            false => inside.to_string_lossy().into_owned(),
+        }
+    }
+
     /// A folder may have to be opened for one file in it; the others are not to be seen.
     fn may_see(&self, path: &Path) -> Result<(), ToolError> {
         if self.seen.iter().any(|seen| path.starts_with(seen)) {

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use helve_changes::{Allowed, Blobs, Ended, Error, Journal, Staged};
+use helve_core::audit::Hash;
 
 use crate::{RunId, ToolError};
 
@@ -93,7 +94,20 @@ impl Keeper {
             .await
     }
 
-    /// Forgets what a run would have changed, or has.
+    /// Forgets a commit whose end is recorded, and what the run had staged.
+    pub(crate) async fn settle(self: &Arc<Self>, run: &RunId, id: Hash) {
+        let folder = self.stage_of(run);
+        // Where it fails, the next start does it.
+        let _ = self
+            .blocking(move |keeper| {
+                let settled = keeper.journal.settle(&id);
+                let _ = remove_stage(&folder);
+                settled
+            })
+            .await;
+    }
+
+    /// Forgets what a run would have changed.
     pub(crate) async fn drop_stage(self: &Arc<Self>, run: &RunId) {
         let folder = self.stage_of(run);
         // What cannot be removed now is removed at the next start.

@@ -173,7 +173,7 @@ pub use clock::{At, Clock, SystemClock};
 pub use ctx::{Ctx, CtxBuilder};
 pub use error::{ErrorKind, ToolError};
 pub use executor::{Executor, Permit};
-pub use files::{Desk, Files};
+pub use files::{Desk, Files, Glance};
 pub use filter::{Filter, Next, Passing};
 pub use helve_changes;
 pub use helve_core;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use helve_core::ToolDef;
 use helve_core::audit::{Hash, hash_of};
 use helve_core::def::ExecutorKind;
-use helve_core::marked::{Mark, marks};
+use helve_core::marked::{Mark, Marks, marks};
 use helve_core::name::nearest;
 use helve_core::schema::Schema;
 use serde_json::{Value, json};
@@ -37,8 +37,9 @@ pub struct Entry {
     pub(crate) output: Option<Schema>,
     pub(crate) fingerprint: Option<Value>,
     pub(crate) behind: Behind,
-    /// Whether the schema marks any path, or any secret.
-    pub(crate) has_paths: bool,
+    /// Which arguments the schema marks as paths.
+    pub(crate) paths: Marks,
+    /// Whether it marks any secret.
     pub(crate) has_secrets: bool,
 }
 
@@ -118,7 +119,7 @@ impl Entry {
         let hash = version_hash(&def.to_value(), fingerprint.as_ref());
         Ok(Self {
             input: compile(&def.input_schema)?,
-            has_paths: marks(&def.input_schema, Mark::Path),
+            paths: Marks::of(&def.input_schema, Mark::Path),
             has_secrets: marks(&def.input_schema, Mark::Secret),
             output: def.output_schema.as_ref().map(compile).transpose()?,
             enabled: def.enabled,

@@ -21,6 +21,7 @@ mod tests;
 pub(crate) mod text;
 mod write;
 
+use std::fs::File;
 use std::path::Path;
 
 use helve_kernel::helve_changes::{Looked, Time, What};
@@ -115,6 +116,15 @@ fn file(desk: &Desk<'_>, path: &Path) -> Result<Looked, ToolError> {
     }
 }
 
+/// The file at a path, opened, and what it is.
+fn opened(desk: &Desk<'_>, path: &Path) -> Result<(File, Looked), ToolError> {
+    desk.open_looked(path).or_else(|error| {
+        // What it is instead tells more.
+        file(desk, path)?;
+        Err(error)
+    })
+}
+
 fn missing(desk: &Desk<'_>, path: &Path) -> ToolError {
     let mut around = path.parent().unwrap_or(path);
     while !matches!(desk.look(around), Ok(Some(_))) {
@@ -156,16 +166,19 @@ fn told_time(time: Time) -> String {
 
 /// How long a text is in JSON.
 pub(crate) fn json_length(text: &str) -> usize {
-    let longer = |c: char| match c {
-        '"' | '\\' | '\n' | '\r' | '\t' => 2,
-        c if c < ' ' => 6,
-        c => c.len_utf8(),
+    let longer = |b: u8| match b {
+        b'"' | b'\\' | b'\n' | b'\r' | b'\t' => 2,
+        b if b < b' ' => 6,
+        _ => 1,
     };
-    text.chars().map(longer).sum()
+    text.bytes().map(longer).sum()
 }
 
 /// A text of at most so many characters, and how many were left out.
 pub(crate) fn cut(text: &str, most: usize) -> (&str, usize) {
+    if text.len() <= most {
+        return (text, 0);
+    }
     match text.char_indices().nth(most) {
         None => (text, 0),
         Some((at, _)) => (&text[..at], text[at..].chars().count()),

@@ -9,11 +9,13 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use globset::{GlobBuilder, GlobMatcher};
+use globset::GlobBuilder;
 use helve_kernel::helve_changes::Beneath;
 use helve_kernel::{Desk, ToolError};
 use ignore::types::{Types, TypesBuilder};
 use ignore::{DirEntry, WalkBuilder, WalkState};
+use regex_automata::meta::Regex;
+use regex_automata::util::syntax;
 
 /// Which files are looked at.
 #[derive(Debug, Default, Clone)]
@@ -31,7 +33,7 @@ pub(crate) struct Wanted {
 /// A pattern for files.
 #[derive(Debug, Clone)]
 pub(crate) struct Include {
-    matcher: GlobMatcher,
+    matcher: Glob,
     /// Held against the path, and not the name alone.
     by_path: bool,
 }
@@ -68,8 +70,18 @@ impl Include {
     }
 }
 
+/// A glob pattern, ready to be held against paths.
+#[derive(Debug, Clone)]
+pub(crate) struct Glob(Regex);
+
+impl Glob {
+    pub(crate) fn is_match(&self, path: &Path) -> bool {
+        self.0.is_match(path.as_os_str().as_encoded_bytes())
+    }
+}
+
 /// A glob pattern, which is no path: it never leaves its folder.
-pub(crate) fn glob(pattern: &str, argument: &str) -> Result<GlobMatcher, ToolError> {
+pub(crate) fn glob(pattern: &str, argument: &str) -> Result<Glob, ToolError> {
     let refused = |why: String| ToolError::validation(format!("argument `{argument}`: {why}"));
     let path = Path::new(pattern);
     let leaves = |c: Component<'_>| !matches!(c, Component::Normal(_) | Component::CurDir);
@@ -85,8 +97,17 @@ pub(crate) fn glob(pattern: &str, argument: &str) -> Result<GlobMatcher, ToolErr
     }
     let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
     let glob = GlobBuilder::new(pattern).literal_separator(true).build();
-    glob.map(|glob| glob.compile_matcher())
-        .map_err(|e| refused(format!("`{pattern}` is no glob pattern: {}", e.kind())))
+    let glob =
+        glob.map_err(|e| refused(format!("`{pattern}` is no glob pattern: {}", e.kind())))?;
+    // As globset makes it, but without all of its states worked out beforehand: that takes
+    // longer than to hold it against a thousand paths.
+    let syntax = syntax::Config::new().utf8(false).dot_matches_new_line(true);
+    let lazy = Regex::config().utf8_empty(false).dfa(false).onepass(false);
+    let mut builder = Regex::builder();
+    let regex = builder.syntax(syntax).configure(lazy).build(glob.regex());
+    regex
+        .map(Glob)
+        .map_err(|e| refused(format!("`{pattern}` is no glob pattern: {e}")))
 }
 
 /// Names by which languages are known, beside those of ripgrep's types.

@@ -1,10 +1,13 @@
 //! From what a caller wrote to a place beneath a root.
 
 use std::collections::VecDeque;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{self as sys, AtFlags, FileType};
+use rustix::fs::{self as sys, AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use super::{Files, Place};
@@ -26,14 +29,55 @@ enum Part {
     Up,
 }
 
+/// A place in the real folders, and what was there when it was looked at.
+pub(super) struct Spot {
+    pub(super) place: Place,
+    parent: OwnedFd,
+    /// Nothing where nothing was.
+    pub(super) stat: Option<Stat>,
+}
+
+impl Spot {
+    /// The file that is there; nothing if it is no file, or another one by now. Never opened
+    /// before it is known to be no pipe and no device.
+    pub(super) fn open(&self) -> io::Result<Option<(File, Stat)>> {
+        let kind = self.stat.map(|s| FileType::from_raw_mode(s.st_mode));
+        let (Some(then), Some(FileType::RegularFile)) = (self.stat, kind) else {
+            return Ok(None);
+        };
+        let name = self.place.rel.file_name().unwrap_or(OsStr::new("."));
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let file = match sys::openat(&self.parent, name, flags, Mode::empty()) {
+            Err(Errno::NOENT | Errno::LOOP) => return Ok(None),
+            file => File::from(file?),
+        };
+        let now = sys::fstat(&file)?;
+        let same = (now.st_dev, now.st_ino) == (then.st_dev, then.st_ino);
+        Ok(same.then_some((file, now)))
+    }
+}
+
 impl Files {
     /// The place of a path. `..` and symlinks are followed in the view, not in the
     /// real folders, and never out of the roots, nor to what is hidden.
     pub(super) fn resolve(&self, path: &Path, last: Last) -> Result<Place, Error> {
-        let place = match self.direct(path, last) {
-            Some(place) => place,
-            None => self.follow(path, last)?,
+        match self.spot(path, last)? {
+            Some(spot) => Ok(spot.place),
+            None => self.unless_hidden(self.follow(path, last)?, path),
+        }
+    }
+
+    /// The place of a path that is one already: nothing is staged, no link and no `..` is
+    /// on the way. Most are, and two calls tell.
+    pub(super) fn spot(&self, path: &Path, last: Last) -> Result<Option<Spot>, Error> {
+        let Some(spot) = self.direct(path, last) else {
+            return Ok(None);
         };
+        let place = self.unless_hidden(spot.place, path)?;
+        Ok(Some(Spot { place, ..spot }))
+    }
+
+    fn unless_hidden(&self, place: Place, path: &Path) -> Result<Place, Error> {
         match self.is_hidden(&self.real(&place)) {
             false => Ok(place),
             true => Err(Error::Hidden {
@@ -63,9 +107,7 @@ impl Files {
         }
     }
 
-    /// The place of a path that is one already: nothing is staged, no link and no `..` is
-    /// on the way. Most are, and two calls tell.
-    fn direct(&self, path: &Path, last: Last) -> Option<Place> {
+    fn direct(&self, path: &Path, last: Last) -> Option<Spot> {
         if path.as_os_str().as_encoded_bytes().contains(&0) {
             return None;
         }
@@ -84,14 +126,18 @@ impl Files {
             }
         }
         let (parent, name) = root.lower.parent(&place.rel).ok()?;
-        match sys::statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) => {
-                let link = FileType::from_raw_mode(stat.st_mode) == FileType::Symlink;
-                (!link || last == Last::Kept).then_some(place)
-            }
-            Err(Errno::NOENT) => Some(place),
-            Err(_) => None,
-        }
+        let stat = match sys::statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Some(stat),
+            Err(Errno::NOENT) => None,
+            Err(_) => return None,
+        };
+        let kind = stat.map(|s| FileType::from_raw_mode(s.st_mode));
+        let stays = kind != Some(FileType::Symlink) || last == Last::Kept;
+        stays.then_some(Spot {
+            place,
+            parent,
+            stat,
+        })
     }
 
     fn follow(&self, path: &Path, last: Last) -> Result<Place, Error> {

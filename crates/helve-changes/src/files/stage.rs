@@ -30,9 +30,10 @@ impl Files {
         }
         let stage = &self.stage;
         std::fs::create_dir_all(stage).at("make the folder", stage)?;
-        let stage = std::fs::canonicalize(stage).at("open", stage)?;
+        // The roots have numbers here, and what is written aside has other names.
+        let aside = Tree::at(stage).at("open", stage)?;
         for (at, root) in self.roots.iter().enumerate() {
-            let path = stage.join(at.to_string());
+            let path = aside.path.join(at.to_string());
             let is_new = !path.is_dir();
             if is_new {
                 std::fs::create_dir(&path).at("make the folder", &path)?;
@@ -43,9 +44,6 @@ impl Files {
             }
             root.upper.get_or_init(|| upper);
         }
-        let aside = stage.join("aside");
-        std::fs::create_dir_all(&aside).at("make the folder", &aside)?;
-        let aside = Tree::open(&aside).at("open", &aside)?;
         self.aside.get_or_init(|| aside);
         Ok(())
     }

@@ -9,6 +9,13 @@ fn pointers(schema: &Value, args: &Value, mark: Mark) -> Vec<String> {
     for one in &found {
         assert_eq!(args.pointer(&one.pointer), Some(one.value), "{schema}");
     }
+    let once = Marks::of(schema, mark);
+    assert_eq!(
+        once.find(schema, args.as_object().unwrap()),
+        found,
+        "{schema}"
+    );
+    assert!(found.is_empty() || !once.is_empty(), "{schema}");
     found.into_iter().map(|m| m.pointer).collect()
 }
 
@@ -168,4 +175,38 @@ fn the_texts_of_a_marked_value() {
     let found = marked(&schema, args.as_object().unwrap(), Mark::Secret);
     let texts: Vec<String> = found.iter().flat_map(Marked::texts).collect();
     assert_eq!(texts, ["x", "1", "y", "2.5"]);
+}
+
+#[test]
+fn plain_marks_are_found_once() {
+    let path = json!({"format": "path"});
+    let cases = [
+        (
+            json!({"properties": {"a": path, "b": {"type": "string"}}}),
+            Some(vec!["a"]),
+        ),
+        (json!({"properties": {"a": {}}}), Some(vec![])),
+        (
+            json!({"properties": {"a": path, "b": {"items": path}}}),
+            None,
+        ),
+        (
+            json!({"properties": {"a": path, "b": {"$ref": "#/properties/a"}}}),
+            None,
+        ),
+        (
+            json!({"properties": {"a": path}, "additionalProperties": path}),
+            None,
+        ),
+        (json!({"anyOf": [{"properties": {"a": path}}]}), None),
+        (json!({"format": "path", "properties": {"a": {}}}), None),
+        (
+            json!({"$defs": {"p": path}, "properties": {"a": path}}),
+            None,
+        ),
+    ];
+    for (schema, wanted) in cases {
+        let wanted = wanted.map(|names| names.into_iter().map(str::to_owned).collect());
+        assert_eq!(plain(&schema, Mark::Path), wanted, "{schema}");
+    }
 }

@@ -54,17 +54,19 @@ impl<'d> Desk<'d> {
 
     /// A path as it is shown: from the workspace, where it is inside.
     pub fn shown(&self, path: &Path) -> String {
-        let inside = path.strip_prefix(&self.opened.start).unwrap_or(path);
-        match inside.as_os_str().is_empty() {
-            true => ".".to_owned(),
-            false => inside.to_string_lossy().into_owned(),
-        }
+        self.opened.shown(path)
     }
 
     /// A file, to be read in pieces.
     pub fn open(&self, path: &Path) -> Result<File, ToolError> {
         let path = self.seen(path)?;
         self.view.open(&path).map_err(|e| self.told(&e))
+    }
+
+    /// A file, to be read in pieces, and what it is.
+    pub fn open_looked(&self, path: &Path) -> Result<(File, Looked), ToolError> {
+        let path = self.seen(path)?;
+        self.view.open_looked(&path).map_err(|e| self.told(&e))
     }
 
     /// The bytes of a file.

@@ -64,7 +64,7 @@ impl Kernel {
         let Some(resolved) = resolved else {
             return decide(args);
         };
-        let relative = paths::from_root(&self.inner.root, &entry.def, resolved);
+        let relative = paths::from_root(&self.inner.root, &entry.def, &entry.paths, resolved);
         strictest(decide(&relative), decide(resolved))
     }
 }
@@ -95,7 +95,8 @@ impl Kernel {
         let Ok(Some(resolved)) = self.resolve_paths(&entry, &args) else {
             return Ok(explain(&args));
         };
-        let relative = explain(&paths::from_root(&self.inner.root, &entry.def, &resolved));
+        let (root, marks) = (&self.inner.root, &entry.paths);
+        let relative = explain(&paths::from_root(root, &entry.def, marks, &resolved));
         let absolute = explain(&resolved);
         let decided = strictest(relative.decision.clone(), absolute.decision.clone());
         Ok(match decided == relative.decision {

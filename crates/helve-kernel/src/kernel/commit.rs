@@ -311,7 +311,8 @@ impl Kernel {
         }
         let root = self.inner.root.clone();
         let seen = super::paths::roots(&root, def);
-        Files::new(keeper, ready.run.clone(), root, &seen, self.writable(def))
+        let allowed = Allowed::new(super::paths::writable_of(&seen));
+        Files::new(keeper, ready.run.clone(), root, &seen, allowed)
     }
 
     /// Applies what was staged and approved: exactly that.
@@ -415,11 +416,13 @@ impl Kernel {
                 "message",
                 answer.result.as_ref().err().map(|e| e.message.clone()),
             );
-        let mut kept = answer.to_value();
+        let mut kept = answer.to_kept();
         if let Some(reply) = changes.reply.as_ref().filter(|_| applied) {
             // As it may be kept, which is not always all of it.
             kept["data"] = reply["answer"]["data"].clone();
-            kept["content"] = reply["answer"]["content"].clone();
+            if let Some(content) = reply["answer"].get("content") {
+                kept["content"] = content.clone();
+            }
         }
         let step = Move {
             exit_code: answer.meta.exit_code,
@@ -460,12 +463,7 @@ impl Kernel {
         let Some(keeper) = &self.inner.keeper else {
             return;
         };
-        let id = *id;
-        // Where it fails, the next start settles it.
-        let _ = keeper
-            .blocking(move |keeper| keeper.journal().settle(&id))
-            .await;
-        keeper.drop_stage(run).await;
+        keeper.settle(run, *id).await;
     }
 
     /// The diff of what a run would change, for people.
@@ -583,7 +581,7 @@ impl Kernel {
             Standing::NotApplied | Standing::Unsure => Vec::new(),
         };
         let step = Move {
-            answer: Some(answer.to_value()),
+            answer: Some(answer.to_kept()),
             changes: Some(settled),
             turns,
             ..Move::new(&run.id, &[RunState::Running], state, record.at)

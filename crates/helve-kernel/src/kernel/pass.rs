@@ -179,8 +179,11 @@ impl Kernel {
             Behind::Handler(_, Held::Yes) => paths::Folders::Any,
             _ => paths::Folders::WithoutState,
         };
-        let resolve = || paths::resolve(&self.inner.root, &entry.def, args, folders);
-        entry.has_paths.then(resolve).transpose()
+        if entry.paths.is_empty() {
+            return Ok(None);
+        }
+        let (root, marks) = (&self.inner.root, &entry.paths);
+        paths::resolve(root, &entry.def, marks, args, folders).map(Some)
     }
 
     /// The arguments with their secrets as HMACs, where the schema marks any.
@@ -231,7 +234,7 @@ impl Kernel {
         let answer = ready.answer(Err(error), RunState::Denied);
         let mut run = self.run_of(&ready, RunState::Denied);
         run.ended = Some(ready.created);
-        run.answer = Some(answer.to_value());
+        run.answer = Some(answer.to_kept());
         let record = self.run_record(&ready, "run.denied");
         if let Err(e) = self.inner.store.open_run(run, None, None, record).await {
             return self.unopened(&ready, not_recorded(&e));

@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use helve_changes::Root;
 use helve_core::ToolDef;
 use helve_core::def::{Access, Risk};
-use helve_core::marked::{Mark, marked};
+use helve_core::marked::Marks;
 use serde_json::{Map, Value};
 
 use crate::ToolError;
@@ -58,13 +58,14 @@ impl Last {
 pub(super) fn resolve(
     root: &Path,
     def: &ToolDef,
+    marks: &Marks,
     args: &Map<String, Value>,
     folders: Folders,
 ) -> Result<Map<String, Value>, ToolError> {
     let mut out = Value::Object(args.clone());
     let walls = Walls::of(root, def);
     let mut count = 0;
-    for found in marked(&def.input_schema, args, Mark::Path) {
+    for found in marks.find(&def.input_schema, args) {
         let last = Last::of(&def.input_schema, &found.pointer);
         if let Some(place) = out.pointer_mut(&found.pointer) {
             each_text(place, &mut |asked| {
@@ -94,10 +95,11 @@ pub(super) fn resolve(
 pub(super) fn from_root(
     root: &Path,
     def: &ToolDef,
+    marks: &Marks,
     args: &Map<String, Value>,
 ) -> Map<String, Value> {
     let mut out = Value::Object(args.clone());
-    for found in marked(&def.input_schema, args, Mark::Path) {
+    for found in marks.find(&def.input_schema, args) {
         if let Some(place) = out.pointer_mut(&found.pointer) {
             let shown = each_text(place, &mut |path| {
                 let inside = Path::new(path)
@@ -121,9 +123,15 @@ pub(super) fn from_root(
 
 /// The real paths that a tool may change.
 pub(super) fn writable(root: &Path, def: &ToolDef) -> Vec<PathBuf> {
-    let roots = roots(root, def).into_iter();
-    let writable = roots.filter(|r| r.access == helve_changes::Access::Write);
-    writable.map(|r| r.path).collect()
+    writable_of(&roots(root, def))
+}
+
+/// Those of these that may be changed.
+pub(super) fn writable_of(roots: &[Root]) -> Vec<PathBuf> {
+    let writable = roots
+        .iter()
+        .filter(|r| r.access == helve_changes::Access::Write);
+    writable.map(|r| r.path.clone()).collect()
 }
 
 /// The real paths that a tool may look at.
@@ -140,9 +148,10 @@ pub(super) fn roots(root: &Path, def: &ToolDef) -> Vec<Root> {
         _ if looks_only => helve_changes::Access::Read,
         Some(Access::Write) | None => helve_changes::Access::Write,
     };
+    let base = Base::of(root);
     let paths = def.allowed_paths.iter().filter_map(|allowed| {
         Some(Root {
-            path: real(root, &allowed.path).ok()?,
+            path: base.real(&allowed.path).ok()?,
             access: access(allowed.access),
         })
     });
@@ -175,7 +184,7 @@ fn refused(pointer: &str, asked: &str, kind: crate::ErrorKind, why: &str) -> Too
 
 /// What the paths of a call are held against.
 struct Walls<'w> {
-    root: &'w Path,
+    base: Base<'w>,
     def: &'w ToolDef,
     /// Where the hub's own state is: in the workspace, and where it really lies.
     states: [PathBuf; 2],
@@ -185,14 +194,14 @@ struct Walls<'w> {
 
 impl<'w> Walls<'w> {
     fn of(root: &'w Path, def: &'w ToolDef) -> Self {
-        let state = root.join(STATE);
+        let (base, state) = (Base::of(root), root.join(STATE));
         let allowed = def.allowed_paths.iter();
-        let allowed = allowed.filter_map(|a| real(root, &a.path).ok());
+        let allowed = allowed.filter_map(|a| base.real(&a.path).ok());
         Self {
-            root,
             def,
-            states: [real(root, STATE).unwrap_or_else(|_| state.clone()), state],
+            states: [base.real(STATE).unwrap_or_else(|_| state.clone()), state],
             allowed: allowed.collect(),
+            base,
         }
     }
 }
@@ -203,10 +212,10 @@ fn resolve_one(
     folders: Folders,
     last: Last,
 ) -> Result<PathBuf, ToolError> {
-    let (root, def) = (walls.root, walls.def);
+    let def = walls.def;
     let path = match last {
-        Last::Followed => real(root, asked)?,
-        Last::Kept => real_but_last(root, asked)?,
+        Last::Followed => walls.base.real(asked)?,
+        Last::Kept => walls.base.real_but_last(asked)?,
     };
     let states = &walls.states;
     if states.iter().any(|state| path.starts_with(state)) {
@@ -247,25 +256,6 @@ fn resolve_one(
     }
 }
 
-/// The real path of the folder, and the name in it as it is.
-fn real_but_last(root: &Path, asked: &str) -> Result<PathBuf, ToolError> {
-    let whole = real(root, asked);
-    let path = root.join(asked);
-    let ends_in_name = matches!(path.components().next_back(), Some(Component::Normal(_)));
-    let (true, Some(folder), Some(name)) = (
-        ends_in_name && !asked.ends_with('/'),
-        path.parent().and_then(Path::to_str),
-        path.file_name(),
-    ) else {
-        return whole;
-    };
-    let kept = real(root, folder)?.join(name);
-    match fs::symlink_metadata(&kept) {
-        Ok(meta) if meta.is_symlink() => Ok(kept),
-        _ => whole,
-    }
-}
-
 /// Whether it is one, and no link to one.
 fn is_folder(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir())
@@ -275,82 +265,116 @@ fn of_system(real: &Path) -> bool {
     SYSTEM.iter().any(|system| real.starts_with(system))
 }
 
-/// The real path: every part that exists resolved, the rest taken as it is, which
-/// it may only be without `..` and without a link that leads nowhere.
-fn real(root: &Path, asked: &str) -> Result<PathBuf, ToolError> {
-    if asked.is_empty() {
-        return Err(ToolError::validation("it is empty"));
+/// Where relative paths begin.
+#[derive(Clone, Copy)]
+struct Base<'r> {
+    root: &'r Path,
+    /// The root is where it says, and not a link by now: looked up once for all paths of a call.
+    is_real: bool,
+}
+
+impl<'r> Base<'r> {
+    fn of(root: &'r Path) -> Self {
+        let is_real = is_folder(root);
+        Self { root, is_real }
     }
-    if asked.len() > LONGEST {
-        return Err(ToolError::validation("it is longer than any path can be"));
+
+    /// The real path of the folder, and the name in it as it is.
+    fn real_but_last(&self, asked: &str) -> Result<PathBuf, ToolError> {
+        let whole = self.real(asked);
+        let path = self.root.join(asked);
+        let ends_in_name = matches!(path.components().next_back(), Some(Component::Normal(_)));
+        let (true, Some(folder), Some(name)) = (
+            ends_in_name && !asked.ends_with('/'),
+            path.parent().and_then(Path::to_str),
+            path.file_name(),
+        ) else {
+            return whole;
+        };
+        let kept = self.real(folder)?.join(name);
+        match fs::symlink_metadata(&kept) {
+            Ok(meta) if meta.is_symlink() => Ok(kept),
+            _ => whole,
+        }
     }
-    if asked.contains('\0') {
-        return Err(ToolError::validation("it contains a NUL character"));
-    }
-    // The root is real itself, and most paths are in it.
-    let whole = root.join(asked);
-    let inside = whole.strip_prefix(root).ok().filter(|_| is_folder(root));
-    let (rest, mut real) = match inside {
-        Some(inside) => (inside, root.to_owned()),
-        None => (whole.as_path(), PathBuf::new()),
-    };
-    if of_system(&real) {
-        let why = "the workspace is of devices or the system itself";
-        return Err(ToolError::permission(why));
-    }
-    let mut exists = true;
-    for part in rest.components() {
-        match part {
-            Component::Prefix(_) | Component::RootDir => real.push(part),
-            Component::CurDir => {}
-            Component::ParentDir if exists => {
-                real.pop();
-            }
-            Component::ParentDir => {
-                return Err(ToolError::validation(
-                    "it goes up from a folder that is not there",
-                ));
-            }
-            Component::Normal(name) => {
-                real.push(name);
-                // Its links lead to whoever looks, not to a place.
-                if of_system(&real) {
-                    let why = "it leads through devices or the system itself";
-                    return Err(ToolError::permission(why));
+
+    /// The real path: every part that exists resolved, the rest taken as it is, which
+    /// it may only be without `..` and without a link that leads nowhere.
+    fn real(&self, asked: &str) -> Result<PathBuf, ToolError> {
+        if asked.is_empty() {
+            return Err(ToolError::validation("it is empty"));
+        }
+        if asked.len() > LONGEST {
+            return Err(ToolError::validation("it is longer than any path can be"));
+        }
+        if asked.contains('\0') {
+            return Err(ToolError::validation("it contains a NUL character"));
+        }
+        // Most paths are in the root.
+        let whole = self.root.join(asked);
+        let inside = whole.strip_prefix(self.root).ok().filter(|_| self.is_real);
+        let (rest, mut real) = match inside {
+            Some(inside) => (inside, self.root.to_owned()),
+            None => (whole.as_path(), PathBuf::new()),
+        };
+        if of_system(&real) {
+            let why = "the workspace is of devices or the system itself";
+            return Err(ToolError::permission(why));
+        }
+        let mut exists = true;
+        for part in rest.components() {
+            match part {
+                Component::Prefix(_) | Component::RootDir => real.push(part),
+                Component::CurDir => {}
+                Component::ParentDir if exists => {
+                    real.pop();
                 }
-                if !exists {
-                    continue;
+                Component::ParentDir => {
+                    return Err(ToolError::validation(
+                        "it goes up from a folder that is not there",
+                    ));
                 }
-                match fs::symlink_metadata(&real) {
-                    Ok(meta) if meta.is_symlink() => {
-                        real = fs::canonicalize(&real).map_err(|_| {
-                            ToolError::not_found("a link in it leads nowhere, or in a circle")
-                        })?;
-                        if of_system(&real) {
-                            let why = "it leads to devices or the system itself";
-                            return Err(ToolError::permission(why));
+                Component::Normal(name) => {
+                    real.push(name);
+                    // Its links lead to whoever looks, not to a place.
+                    if of_system(&real) {
+                        let why = "it leads through devices or the system itself";
+                        return Err(ToolError::permission(why));
+                    }
+                    if !exists {
+                        continue;
+                    }
+                    match fs::symlink_metadata(&real) {
+                        Ok(meta) if meta.is_symlink() => {
+                            real = fs::canonicalize(&real).map_err(|_| {
+                                ToolError::not_found("a link in it leads nowhere, or in a circle")
+                            })?;
+                            if of_system(&real) {
+                                let why = "it leads to devices or the system itself";
+                                return Err(ToolError::permission(why));
+                            }
                         }
-                    }
-                    Ok(_) => {}
-                    Err(e) if e.kind() == std::io::ErrorKind::NotFound => exists = false,
-                    Err(e) if e.kind() == std::io::ErrorKind::NotADirectory => {
-                        let why = "it goes through something that is no folder";
-                        return Err(ToolError::validation(why));
-                    }
-                    Err(e) if e.kind() == std::io::ErrorKind::InvalidFilename => {
-                        let why = "a name in it is longer than any file's can be";
-                        return Err(ToolError::validation(why));
-                    }
-                    Err(e) => {
-                        return Err(ToolError::permission(format!(
-                            "it cannot be looked at: {e}"
-                        )));
+                        Ok(_) => {}
+                        Err(e) if e.kind() == std::io::ErrorKind::NotFound => exists = false,
+                        Err(e) if e.kind() == std::io::ErrorKind::NotADirectory => {
+                            let why = "it goes through something that is no folder";
+                            return Err(ToolError::validation(why));
+                        }
+                        Err(e) if e.kind() == std::io::ErrorKind::InvalidFilename => {
+                            let why = "a name in it is longer than any file's can be";
+                            return Err(ToolError::validation(why));
+                        }
+                        Err(e) => {
+                            return Err(ToolError::permission(format!(
+                                "it cannot be looked at: {e}"
+                            )));
+                        }
                     }
                 }
             }
         }
+        Ok(real)
     }
-    Ok(real)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::approve::broken;
 use super::{Kernel, OpenError, SWITCHED, lock, write};
+use crate::answer::content_of;
 use crate::registry::{Behind, version_hash};
 use crate::run::{Run, RunState};
 use crate::store::{Move, Registered, RunFilter, StoreError};
@@ -125,7 +126,7 @@ impl Kernel {
             .with("state", RunState::Failed.as_str())
             .with("message", error.message.as_str());
         let step = Move {
-            answer: Some(over(run, error, RunState::Failed).to_value()),
+            answer: Some(over(run, error, RunState::Failed).to_kept()),
             ..Move::new(
                 &run.id,
                 &[RunState::Running, RunState::Queued],
@@ -161,10 +162,14 @@ impl Kernel {
 
 /// The one shape for a run, also for one that is not over.
 pub fn run_answer(run: &Run) -> Value {
-    match &run.answer {
-        Some(answer) => answer.clone(),
-        None => answer_from(run).to_value(),
+    let Some(kept) = &run.answer else {
+        return answer_from(run).to_value();
+    };
+    let mut answer = kept.clone();
+    if answer.get("content").is_none() {
+        answer["content"] = content_of(answer_from(run).text());
     }
+    answer
 }
 
 pub(super) fn answer_from(run: &Run) -> Answer {

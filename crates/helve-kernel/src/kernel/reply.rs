@@ -210,7 +210,7 @@ impl Kernel {
         event: &'static str,
     ) -> (Value, Record) {
         let mut kept = match secrets.is_empty() {
-            true => answer.to_value(),
+            true => answer.to_kept(),
             false => without(answer, secrets),
         };
         let record = self
@@ -273,8 +273,8 @@ impl Kernel {
     }
 }
 
-/// An answer as it may be kept. Its text is written anew from what has no secrets any
-/// more: in the old one they may be escaped once more than anybody looks for.
+/// An answer as it may be kept. Whoever reads it gets a text that is made of what has no secrets
+/// any more: in the old one they may be escaped once more than anybody looks for.
 fn without(answer: &Answer, secrets: &[String]) -> Value {
     let mut clean = answer.clone();
     match &mut clean.result {
@@ -285,13 +285,17 @@ fn without(answer: &Answer, secrets: &[String]) -> Value {
             error.hint = hint.map(|hint| redact(&hint, secrets).into_owned());
         }
     }
-    let mut kept = clean.to_value();
+    let mut kept = clean.to_kept();
     redact_value(&mut kept, secrets);
     kept
 }
 
-/// Whether a value is longer than that as JSON; no more of it is written than tells.
+/// Whether a value is longer than that as JSON; no more of it is written than tells, and nothing
+/// of one that is far from it.
 fn is_longer(value: &Value, limit: usize) -> bool {
+    if most(value, limit) <= limit {
+        return false;
+    }
     struct Room(usize);
     impl std::io::Write for Room {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
@@ -305,6 +309,37 @@ fn is_longer(value: &Value, limit: usize) -> bool {
         }
     }
     serde_json::to_writer(Room(limit), value).is_err()
+}
+
+/// No less than the length of a value as JSON, or more than the limit.
+fn most(value: &Value, limit: usize) -> usize {
+    // A letter may become six, and around anything are quotes, a colon, a comma.
+    let text = |text: &str| 6 * text.len() + 4;
+    let mut sum = 0;
+    match value {
+        Value::Null | Value::Bool(_) => sum = 8,
+        Value::Number(_) => sum = 32,
+        Value::String(said) => sum = text(said),
+        Value::Array(items) => {
+            for item in items {
+                sum += most(item, limit) + 1;
+                if sum > limit {
+                    break;
+                }
+            }
+            sum += 2;
+        }
+        Value::Object(map) => {
+            for (key, value) in map {
+                sum += text(key) + most(value, limit);
+                if sum > limit {
+                    break;
+                }
+            }
+            sum += 2;
+        }
+    }
+    sum
 }
 
 fn spill(folder: &Path, text: &str) -> std::io::Result<Artifact> {

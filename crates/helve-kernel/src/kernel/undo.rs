@@ -370,7 +370,7 @@ impl Kernel {
         let turns = turns
             .iter()
             .map(|t| json!({"run": t.run.as_str(), "undone": t.undone}));
-        let reply = json!({"answer": answer.to_value(), "turns": turns.collect::<Vec<_>>()});
+        let reply = json!({"answer": answer.to_kept(), "turns": turns.collect::<Vec<_>>()});
         let changes = Changes {
             reply: Some(reply),
             ..changes_of(&run.id, effect, ChangesState::Committing, self.now())
@@ -409,7 +409,7 @@ impl Kernel {
             .with("state", state.as_str())
             .with("message", message);
         let step = Move {
-            answer: Some(answer.to_value()),
+            answer: Some(answer.to_kept()),
             turns: turns.to_vec(),
             ..Move::new(&run.id, &[RunState::Running], state, record.at)
         };

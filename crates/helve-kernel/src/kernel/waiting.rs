@@ -232,7 +232,7 @@ impl Kernel {
             .with("approval", run.approval.as_ref().map(ApprovalId::as_str));
         let answer = super::recover::over(run, error, RunState::Cancelled);
         let step = Move {
-            answer: Some(answer.to_value()),
+            answer: Some(answer.to_kept()),
             approval: Some(ApprovalState::Withdrawn),
             changes: Some(Settled::Dropped),
             ..Move::new(&run.id, NOT_BEGUN, RunState::Cancelled, record.at)
@@ -293,7 +293,7 @@ impl Kernel {
             writes: Vec::new(),
         };
         let step = Move {
-            answer: Some(answer.to_value()),
+            answer: Some(answer.to_kept()),
             approval: Some(over),
             changes: Some(Settled::Dropped),
             ..Move::new(

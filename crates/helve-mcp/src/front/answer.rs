@@ -1,5 +1,7 @@
 //! What came of a call, as the protocol says it.
 
+use std::sync::Arc;
+
 use helve_kernel::{Answer, ErrorKind, RunState, Wire, error_value};
 use rmcp::ErrorData;
 use rmcp::model::ErrorCode;
@@ -41,13 +43,13 @@ pub(crate) fn finish_list(result: Map<String, Value>, protocol: &str) -> Map<Str
 
 /// The `result` of `tools/call`, or its JSON-RPC error.
 pub(crate) fn call_result(
-    answer: &Answer,
+    mut answer: Answer,
     output: Option<&Value>,
     known: bool,
 ) -> Result<Map<String, Value>, ErrorData> {
-    match answer.meta.wire.as_deref() {
-        Some(Wire::Result(result)) => return Ok(result.clone()),
-        Some(Wire::Error(error)) => return Err(error_of(error)),
+    match answer.meta.wire.take().map(Arc::unwrap_or_clone) {
+        Some(Wire::Result(result)) => return Ok(result),
+        Some(Wire::Error(error)) => return Err(error_of(&error)),
         None => {}
     }
     if let Err(error) = &answer.result
@@ -59,26 +61,28 @@ pub(crate) fn call_result(
     }
     let mut result = Map::new();
     let mut content = vec![json!({"type": "text", "text": answer.text()})];
-    content.extend(answer.meta.content.iter().cloned());
+    content.append(&mut answer.meta.content);
     result.insert("content".to_owned(), content.into());
-    if let Ok(data) = &answer.result
-        && let Some(structured) = structured(data, output)
-    {
-        result.insert("structuredContent".to_owned(), structured);
+    let meta = meta(&answer);
+    match answer.result {
+        Ok(data) => {
+            if let Some(structured) = structured(data, output) {
+                result.insert("structuredContent".to_owned(), structured);
+            }
+        }
+        Err(_) => drop(result.insert("isError".to_owned(), true.into())),
     }
-    if answer.result.is_err() {
-        result.insert("isError".to_owned(), true.into());
-    }
-    result.insert("_meta".to_owned(), meta(answer));
+    result.insert("_meta".to_owned(), meta);
     Ok(result)
 }
 
-fn structured(data: &Value, output: Option<&Value>) -> Option<Value> {
+fn structured(data: Value, output: Option<&Value>) -> Option<Value> {
+    let within = |data| Some(Value::Object(Map::from_iter([("result".to_owned(), data)])));
     match (data, output) {
-        (data, Some(schema)) if needs_object(schema) => Some(json!({"result": data})),
-        (Value::Object(_), _) => Some(data.clone()),
+        (data, Some(schema)) if needs_object(schema) => within(data),
+        (data @ Value::Object(_), _) => Some(data),
         // A list, which older clients take only in an object.
-        (Value::Array(_), None) => Some(json!({"result": data})),
+        (data @ Value::Array(_), None) => within(data),
         _ => None,
     }
 }

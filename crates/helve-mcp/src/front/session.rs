@@ -360,7 +360,7 @@ impl Front {
                 let entry = entry.filter(|e| who.reaches(e.def.name.as_str()));
                 let output = entry.as_ref().and_then(|e| e.def.output_schema.as_ref());
                 let known = answer.meta.run_id.is_some() || entry.is_some();
-                call_result(&answer, output, known)
+                call_result(*answer, output, known)
             }
         }
     }

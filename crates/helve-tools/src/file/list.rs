@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use globset::GlobMatcher;
 use helve_kernel::helve_changes::{Looked, What};
 use helve_kernel::{Ctx, Desk, ToolError, tool};
 use schemars::JsonSchema;
@@ -110,7 +109,7 @@ pub(super) async fn list(
 
 struct Wanted {
     recursive: bool,
-    matcher: Option<GlobMatcher>,
+    matcher: Option<walk::Glob>,
     /// Whether the pattern is held against the path, and not the name.
     by_path: bool,
     show_hidden: bool,
@@ -132,17 +131,21 @@ fn listing(
 ) -> Result<Listing, ToolError> {
     let folder = desk.path();
     let shown = desk.shown(folder);
-    if there(desk, folder)?.what != What::Dir {
-        return Err(ToolError::validation(format!("`{shown}` is no folder"))
-            .with_hint("`file_read` shows a file, `file_stat` tells what it is"));
-    }
     let mut found = Found::default();
-    enter(desk, folder, folder, wanted, &mut found)?;
+    if let Err(error) = enter(desk, folder, folder, wanted, &mut found) {
+        // What is there instead tells more.
+        if there(desk, folder)?.what != What::Dir {
+            return Err(ToolError::validation(format!("`{shown}` is no folder"))
+                .with_hint("`file_read` shows a file, `file_stat` tells what it is"));
+        }
+        return Err(error);
+    }
     let total = found.entries.len();
     let mut room = ROOM;
     let mut entries = Vec::new();
+    let mut around = Around::default();
     for (path, looked) in found.entries.iter().skip(offset).take(most) {
-        let entry = entry(desk, path, *looked);
+        let entry = entry(desk, &mut around, path, *looked);
         let needs = 150 + json_length(&entry.path) + json_length(&entry.name);
         if needs > room {
             break;
@@ -195,11 +198,11 @@ fn enter(
         .with_hint("list a folder further inside, or use `file_glob`"));
     }
     for (name, looked) in listed {
-        let path = folder.join(&name);
         if !wanted.show_hidden && name.as_encoded_bytes().starts_with(b".") {
             found.dotted += 1;
             continue;
         }
+        let path = folder.join(&name);
         let matches = wanted
             .matcher
             .as_ref()
@@ -207,21 +210,37 @@ fn enter(
                 true => matcher.is_match(path.strip_prefix(top).unwrap_or(&path)),
                 false => matcher.is_match(Path::new(&name)),
             });
+        let inside = (wanted.recursive && looked.what == What::Dir).then(|| path.clone());
         if matches {
-            found.entries.push((path.clone(), looked));
+            found.entries.push((path, looked));
         }
-        if wanted.recursive && looked.what == What::Dir {
-            enter(desk, top, &path, wanted, found)?;
+        if let Some(inside) = inside {
+            enter(desk, top, &inside, wanted, found)?;
         }
     }
     Ok(())
 }
 
-fn entry(desk: &Desk<'_>, path: &Path, looked: Looked) -> Entry {
-    let name = path.file_name().unwrap_or_default();
+/// The folder of the last entry, and how it is shown: most are in the same.
+#[derive(Default)]
+struct Around<'p> {
+    folder: Option<&'p Path>,
+    shown: String,
+}
+
+fn entry<'p>(desk: &Desk<'_>, around: &mut Around<'p>, path: &'p Path, looked: Looked) -> Entry {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let folder = path.parent();
+    if folder != around.folder {
+        around.folder = folder;
+        around.shown = match desk.shown(folder.unwrap_or(path)) {
+            top if top == "." => String::new(),
+            shown => shown + "/",
+        };
+    }
     Entry {
-        name: name.to_string_lossy().into_owned(),
-        path: desk.shown(path),
+        path: format!("{}{name}", around.shown),
+        name: name.into_owned(),
         sort: looked.what.into(),
         size: (looked.what == What::File).then_some(looked.size),
         modified: told_time(looked.mtime),

@@ -1,12 +1,13 @@
 //! Reading a file, a page at a time.
 
+use std::borrow::Cow;
 use std::fs::File;
-use std::io::{Read as _, Seek as _, SeekFrom};
+use std::io::{Read, Seek as _, SeekFrom};
 use std::path::Path;
 
 use base64::Engine as _;
-use encoding_rs::CoderResult;
-use helve_kernel::{Ctx, Desk, Illustrated, ToolError, tool};
+use encoding_rs::{CoderResult, Encoding, UTF_8};
+use helve_kernel::{Ctx, Desk, Glance, Illustrated, ToolError, tool};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -23,6 +24,10 @@ const LONGEST_LINE: usize = 2_000;
 
 /// The most lines of a page.
 const MOST_LINES: u64 = 5_000;
+
+/// The largest file that is read at once, where it is in memory: whoever else waits does so
+/// meanwhile.
+const GLANCED: usize = 128 * 1024;
 
 /// The largest image that is shown.
 const LARGEST_IMAGE: u64 = 4 * 1024 * 1024;
@@ -132,6 +137,11 @@ pub(super) async fn read(
         count,
         line_numbers,
     };
+    if let Some(seen) = ctx.files().glance(&path, GLANCED)
+        && let Some(page) = at_once(seen, wanted, &encoding)?
+    {
+        return Ok(page);
+    }
     ctx.files()
         .work(path, move |desk| page(desk, wanted, &encoding))
         .await
@@ -144,10 +154,38 @@ struct Wanted {
     line_numbers: bool,
 }
 
+/// A page of a small file, if it is a text.
+fn at_once(
+    seen: Glance,
+    wanted: Wanted,
+    encoding: &str,
+) -> Result<Option<Illustrated<Page>>, ToolError> {
+    let head = &seen.bytes[..seen.bytes.len().min(HEAD)];
+    let whole = head.len() == seen.bytes.len();
+    let Some(script) = script(head, whole, encoding, image::known(head))? else {
+        return Ok(None);
+    };
+    let page = Page {
+        path: seen.shown,
+        size: seen.looked.size,
+        ..Page::default()
+    };
+    let lines = lines(
+        &mut &seen.bytes[script.mark..],
+        seen.bytes.len(),
+        wanted,
+        script,
+        || Ok(()),
+    )?;
+    Ok(Some(Illustrated {
+        data: told(page, &lines, wanted, script)?,
+        content: Vec::new(),
+    }))
+}
+
 fn page(desk: &Desk<'_>, wanted: Wanted, encoding: &str) -> Result<Illustrated<Page>, ToolError> {
     let path = desk.path();
-    let looked = super::file(desk, path)?;
-    let mut file = desk.open(path)?;
+    let (mut file, looked) = super::opened(desk, path)?;
     let mut head = vec![0; room(looked.size, HEAD)];
     let length = fill(&mut file, &mut head)?;
     head.truncate(length);
@@ -158,22 +196,29 @@ fn page(desk: &Desk<'_>, wanted: Wanted, encoding: &str) -> Result<Illustrated<P
         ..Page::default()
     };
     let known = image::known(&head);
-    let script = match encoding {
-        "auto" | "" if known.is_some() => None,
-        "auto" | "" => text::detect(&head, whole),
-        named => Some(text::named(named, &head)?),
-    };
-    let Some(script) = script else {
+    let Some(script) = script(&head, whole, encoding, known)? else {
         return described(desk, path, page, known);
     };
     file.seek(SeekFrom::Start(script.mark as u64))?;
-    let lines = match script.has_plain_lines() {
-        true => plain(desk, &mut file, looked.size, wanted, script)?,
-        false => decoded(desk, &mut file, wanted, script)?,
-    };
+    let piece = room(looked.size, 4 * HEAD);
+    let lines = lines(&mut file, piece, wanted, script, || unless_stopped(desk))?;
     Ok(Illustrated {
         data: told(page, &lines, wanted, script)?,
         content: Vec::new(),
+    })
+}
+
+/// How the characters of a file are written; none if it is no text.
+fn script(
+    head: &[u8],
+    whole: bool,
+    encoding: &str,
+    known: Option<Known>,
+) -> Result<Option<Script>, ToolError> {
+    Ok(match encoding {
+        "auto" | "" if known.is_some() => None,
+        "auto" | "" => text::detect(head, whole),
+        named => Some(text::named(named, head)?),
     })
 }
 
@@ -234,11 +279,13 @@ fn fill(file: &mut File, space: &mut [u8]) -> Result<usize, ToolError> {
 }
 
 /// The lines of a file of which some are kept.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Lines {
-    kept: Vec<Vec<u8>>,
-    /// How long each kept line really is, in bytes.
-    lengths: Vec<usize>,
+    /// Those that are kept, one behind the other.
+    text: Vec<u8>,
+    /// How they are written.
+    encoding: &'static Encoding,
+    kept: Vec<Line>,
     total: u64,
     ends: u64,
     crlf: u64,
@@ -247,9 +294,31 @@ struct Lines {
     last: Option<u8>,
 }
 
+/// A line that is kept.
+#[derive(Debug)]
+struct Line {
+    /// Where it begins in the text.
+    start: usize,
+    /// How long it really is, in bytes.
+    length: usize,
+}
+
 impl Lines {
     /// No line is kept further than anything of it is shown.
     const KEPT: usize = LONGEST_LINE * 4;
+
+    fn new(encoding: &'static Encoding) -> Self {
+        Self {
+            text: Vec::new(),
+            encoding,
+            kept: Vec::new(),
+            total: 0,
+            ends: 0,
+            crlf: 0,
+            open: 0,
+            last: None,
+        }
+    }
 
     fn take(&mut self, mut bytes: &[u8], wanted: Wanted) {
         while !bytes.is_empty() {
@@ -258,14 +327,14 @@ impl Lines {
             let piece = &bytes[..end.unwrap_or(bytes.len())];
             if number >= wanted.first && number - wanted.first < wanted.count {
                 if self.open == 0 {
-                    self.kept.push(Vec::new());
-                    self.lengths.push(0);
+                    let start = self.text.len();
+                    self.kept.push(Line { start, length: 0 });
                 }
-                if let (Some(line), Some(length)) = (self.kept.last_mut(), self.lengths.last_mut())
-                {
-                    let room = Self::KEPT.saturating_sub(line.len()).min(piece.len());
-                    line.extend_from_slice(&piece[..room]);
-                    *length += piece.len();
+                if let Some(line) = self.kept.last_mut() {
+                    let has = self.text.len() - line.start;
+                    let room = Self::KEPT.saturating_sub(has).min(piece.len());
+                    self.text.extend_from_slice(&piece[..room]);
+                    line.length += piece.len();
                 }
             }
             self.open += piece.len() + 1;
@@ -283,53 +352,48 @@ impl Lines {
         }
         self.total = self.ends + u64::from(self.open > 0);
     }
+
+    /// The lines that are kept, each with how long it really is.
+    fn iter(&self) -> impl Iterator<Item = (Cow<'_, str>, usize)> {
+        let ends = self.kept.iter().skip(1).map(|next| next.start);
+        let ends = ends.chain([self.text.len()]);
+        self.kept.iter().zip(ends).map(|(line, end)| {
+            let bytes = &self.text[line.start..end];
+            let (text, _) = self.encoding.decode_without_bom_handling(bytes);
+            (text, line.length)
+        })
+    }
 }
 
-/// Lines of which each ends in a byte 10: nothing is decoded that is not shown.
-fn plain(
-    desk: &Desk<'_>,
-    file: &mut File,
-    size: u64,
+/// The lines of a text, read in pieces of that size.
+fn lines(
+    from: &mut impl Read,
+    piece: usize,
     wanted: Wanted,
     script: Script,
+    unless_stopped: impl Fn() -> Result<(), ToolError>,
 ) -> Result<Lines, ToolError> {
-    let mut lines = Lines::default();
-    let mut space = vec![0; room(size, 4 * HEAD)];
-    loop {
-        unless_stopped(desk)?;
-        match file.read(&mut space)? {
-            0 => break,
-            length => lines.take(&space[..length], wanted),
-        }
-    }
-    for line in &mut lines.kept {
-        let (text, _) = script.encoding.decode_without_bom_handling(line);
-        *line = text.into_owned().into_bytes();
-    }
-    Ok(lines)
-}
-
-/// Lines of a script in which a byte 10 can be anything.
-fn decoded(
-    desk: &Desk<'_>,
-    file: &mut File,
-    wanted: Wanted,
-    script: Script,
-) -> Result<Lines, ToolError> {
-    let mut lines = Lines::default();
+    // Where each line ends in a byte 10, nothing is decoded that is not shown.
+    let plain = script.has_plain_lines();
+    let mut lines = Lines::new(if plain { script.encoding } else { UTF_8 });
     let mut decoder = script.encoding.new_decoder_without_bom_handling();
-    let mut space = vec![0; HEAD];
-    let mut text = vec![0; 4 * HEAD];
+    let mut text = vec![0; if plain { 0 } else { 4 * HEAD }];
+    let mut space = vec![0; piece];
     loop {
-        unless_stopped(desk)?;
-        let length = file.read(&mut space)?;
+        unless_stopped()?;
+        let length = from.read(&mut space)?;
         let mut bytes = &space[..length];
-        loop {
-            let (result, read, written, _) = decoder.decode_to_utf8(bytes, &mut text, length == 0);
-            lines.take(&text[..written], wanted);
-            bytes = &bytes[read..];
-            if result == CoderResult::InputEmpty {
-                break;
+        if plain {
+            lines.take(bytes, wanted);
+        } else {
+            loop {
+                let last = length == 0;
+                let (result, read, written, _) = decoder.decode_to_utf8(bytes, &mut text, last);
+                lines.take(&text[..written], wanted);
+                bytes = &bytes[read..];
+                if result == CoderResult::InputEmpty {
+                    break;
+                }
             }
         }
         if length == 0 {
@@ -358,22 +422,24 @@ fn told(page: Page, lines: &Lines, wanted: Wanted, script: Script) -> Result<Pag
     let mut cut_lines = Vec::new();
     let mut room = ROOM;
     let mut count = 0;
-    for (line, length) in lines.kept.iter().zip(&lines.lengths) {
+    for (text, length) in lines.iter() {
         let number = wanted.first + count;
-        let text = String::from_utf8_lossy(line);
         let text = text.strip_suffix('\r').unwrap_or(&text);
         let (text, mut left) = cut(text, LONGEST_LINE);
-        if *length > Lines::KEPT {
+        if length > Lines::KEPT {
             left = left.max(length - LONGEST_LINE);
         }
-        let mut line = match wanted.line_numbers {
-            true => format!("{number}\t{text}"),
-            false => text.to_owned(),
+        let before = match wanted.line_numbers {
+            true => format!("{number}\t"),
+            false => String::new(),
         };
-        if left > 0 {
-            line.push_str(" … [the line goes on]");
-        }
-        let needs = json_length(&line) + 2;
+        let after = if left > 0 {
+            " … [the line goes on]"
+        } else {
+            ""
+        };
+        let needs = [&before, text, after].map(json_length);
+        let needs = needs.iter().sum::<usize>() + 2;
         if needs > room {
             break;
         }
@@ -384,7 +450,7 @@ fn told(page: Page, lines: &Lines, wanted: Wanted, script: Script) -> Result<Pag
         if count > 0 {
             content.push('\n');
         }
-        content.push_str(&line);
+        content.extend([&before, text, after]);
         count += 1;
     }
     let last = (wanted.first + count).saturating_sub(1);

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 
+use helve_core::marked::{Mark, Marks};
 use serde_json::{Value, json};
 
 use super::{Folders, resolve};
@@ -63,7 +64,9 @@ fn def(allowed: &[&str]) -> ToolDef {
 
 fn tried(place: &Place, allowed: &[&str], args: Value) -> Result<Value, String> {
     let Value::Object(args) = args else { panic!() };
-    resolve(&place.root, &def(allowed), &args, Folders::WithoutState)
+    let def = def(allowed);
+    let marks = Marks::of(&def.input_schema, Mark::Path);
+    resolve(&place.root, &def, &marks, &args, Folders::WithoutState)
         .map(Value::Object)
         .map_err(|e| e.message)
 }
