@@ -334,3 +334,6 @@ const FEW: usize = 512;
 
 /// How many files are worth a thread.
 const SHARE: usize = 32;
+
+#[cfg(test)]
+mod tests;

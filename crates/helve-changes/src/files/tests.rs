@@ -264,3 +264,68 @@ fn what_is_beneath_stays_beneath() {
     assert!(beneath.open(&bench.at("out/x")).is_err());
     assert!(beneath.open(&bench.real).is_err(), "a folder is no file");
 }
+
+/// All that is not a small file in plain sight is left to whoever may wait.
+#[test]
+fn a_glance_is_at_small_files_in_memory() {
+    let bench = Bench::new();
+    bench.put("a", "text");
+    bench.put("none", "");
+    bench.put("d/x", "x");
+    bench.put("state/x", "hidden");
+    fs::create_dir(bench.at("out")).unwrap();
+    fs::write(bench.at("out/x"), "secret").unwrap();
+    symlink("a", bench.real.join("link")).unwrap();
+    symlink(bench.at("out"), bench.real.join("away")).unwrap();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        bench.real.join("pipe"),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RWXU,
+        0,
+    )
+    .unwrap();
+    let files = bench.files().hiding([bench.real.join("state")]);
+    let text = |name: &str| {
+        let (bytes, looked) = files.glance(at(name), 4)?;
+        assert_eq!((looked.what, looked.size), (What::File, bytes.len() as u64));
+        Some(String::from_utf8(bytes).unwrap())
+    };
+    for (name, wanted) in [
+        ("a", Some("text")),
+        ("none", Some("")),
+        ("d/x", Some("x")),
+        ("d/../a", None),
+        ("d", None),
+        ("link", None),
+        ("away/x", None),
+        ("pipe", None),
+        ("state/x", None),
+        ("gone", None),
+        ("a/b", None),
+    ] {
+        assert_eq!(text(name).as_deref(), wanted, "{name}");
+    }
+    assert!(files.glance(at("a"), 3).is_none(), "it is larger");
+    files.write(at("d/x"), b"staged").unwrap();
+    assert!(files.glance(at("d/x"), 100).is_none(), "it is staged");
+}
+
+#[test]
+fn a_root_behind_a_link_is_where_it_really_is() {
+    let bench = Bench::new();
+    bench.put("d/x", "x");
+    symlink(&bench.real, bench.at("link")).unwrap();
+    for path in [
+        bench.real.join("d"),
+        bench.real.join("./d/"),
+        bench.real.join("d/../d"),
+        bench.at("link").join("d"),
+    ] {
+        let tree = Tree::at(&path).unwrap();
+        assert_eq!(tree.path, bench.real.join("d"), "{}", path.display());
+    }
+    for path in [bench.real.join("d/x"), bench.real.join("gone")] {
+        assert!(Tree::at(&path).is_err(), "{}", path.display());
+    }
+}

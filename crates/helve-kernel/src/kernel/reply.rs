@@ -378,3 +378,30 @@ fn head_and_tail(text: &str, limit: usize, place: &str) -> String {
         &text[tail..]
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is guessed never says of a value that it is shorter than it is.
+    #[test]
+    fn longer_is_longer_to_the_byte() {
+        let values = [
+            json!(null),
+            json!(true),
+            json!(-1.797_693_134_862_315_7e308),
+            json!(u64::MAX),
+            json!(i64::MIN),
+            json!("\u{1}\u{7f}\"\\é汉"),
+            json!(["\u{1f}", [], {}, [[[]]]]),
+            json!({"\u{1}": "\u{1}\u{1}", "": {"a": [null, false, 1.5e-300]}}),
+            json!(vec!["\u{1}"; 100]),
+        ];
+        for value in values {
+            let length = value.to_string().len();
+            assert!(most(&value, usize::MAX / 2) >= length, "{value}");
+            assert!(!is_longer(&value, length), "{value}");
+            assert!(is_longer(&value, length - 1), "{value}");
+        }
+    }
+}

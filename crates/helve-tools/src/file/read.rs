@@ -483,3 +483,6 @@ fn told(page: Page, lines: &Lines, wanted: Wanted, script: Script) -> Result<Pag
         ..page
     })
 }
+
+#[cfg(test)]
+mod tests;

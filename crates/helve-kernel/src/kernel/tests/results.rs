@@ -43,8 +43,10 @@ async fn the_shape_when_all_goes_well() {
     );
     assert_eq!(meta["state"], "succeeded");
     assert!(meta["timing_ms"].as_f64().unwrap() > 0.0);
-    // What is kept is the same.
-    let mut kept = crate::run_answer(&hub.run_of(&answer).await);
+    // What is kept is the same, said once.
+    let run = hub.run_of(&answer).await;
+    assert_eq!(keys(run.answer.as_ref().unwrap()), ["data", "meta", "ok"]);
+    let mut kept = crate::run_answer(&run);
     kept["meta"]["timing_ms"] = meta["timing_ms"].clone();
     assert_eq!(kept, value);
 }
@@ -55,7 +57,13 @@ async fn the_shape_when_something_goes_wrong() {
     hub.add(Tool::of_args(def("a_tool", json!({})), |_| async {
         Err::<Value, _>(ToolError::transient("the line is busy").with_hint("call later"))
     }));
-    let value = hub.call("a_tool", json!({})).await.to_value();
+    let answer = hub.call("a_tool", json!({})).await;
+    let value = answer.to_value();
+    let kept = crate::run_answer(&hub.run_of(&answer).await);
+    assert_eq!(
+        (&kept["content"], &kept["error"]),
+        (&value["content"], &value["error"])
+    );
     assert_eq!(keys(&value), ["content", "error", "meta", "ok"]);
     assert_eq!(
         value["error"],
