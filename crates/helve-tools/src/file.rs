@@ -158,10 +158,7 @@ fn make_around(desk: &Desk<'_>, path: &Path) -> Result<(), ToolError> {
 /// A time as it is told.
 fn told_time(time: Time) -> String {
     let time = jiff::Timestamp::new(time.s, time.ns.cast_signed());
-    time.map_or_else(
-        |_| "unknown".to_owned(),
-        |time| format!("{:.0}", time.strftime("%Y-%m-%dT%H:%M:%SZ")),
-    )
+    time.map_or_else(|_| "unknown".to_owned(), |time| format!("{time:.0}"))
 }
 
 /// How long a text is in JSON.
