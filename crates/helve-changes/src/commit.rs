@@ -180,8 +180,8 @@ impl Journal {
         if let Err(error) = work.finish(&ops, &prepared) {
             return Err(self.take_back(&id, &work, changeset, error));
         }
-        // Not synced: all of it is in place and on the disk, and whoever finds it open sees that.
-        self.rename(&id, OPEN, DONE, probe)?;
+        // Synced: found open later, when somebody has gone on with the files, it would be taken back.
+        self.turn(&id, OPEN, DONE, probe)?;
         prepared.drop_moved();
         Ok(Ended {
             id,
@@ -298,14 +298,10 @@ impl Journal {
     }
 
     fn turn(&self, id: &Hash, from: &str, to: &str, probe: &dyn Probe) -> Result<(), Error> {
-        self.rename(id, from, to, probe)?;
-        sync_folder(&self.folder)
-    }
-
-    fn rename(&self, id: &Hash, from: &str, to: &str, probe: &dyn Probe) -> Result<(), Error> {
         let (from, to) = (self.place(id, from), self.place(id, to));
         let done = step(probe, "turn the journal", || fs::rename(&from, &to));
-        done.at("rename", &from)
+        done.at("rename", &from)?;
+        sync_folder(&self.folder)
     }
 
     fn entries(&self) -> Result<Vec<FoundEntry>, Error> {

@@ -250,7 +250,7 @@ impl Answer {
     /// The one shape: `{ok, data, meta, content}` or `{ok, error, meta, content}`.
     pub fn to_value(&self) -> Value {
         let mut value = self.to_kept();
-        value["content"] = content_of(self.text());
+        value["content"] = content_of(&self.text());
         value
     }
 
@@ -281,7 +281,7 @@ impl Answer {
 }
 
 /// A text as content of the one shape.
-pub(crate) fn content_of(text: String) -> Value {
+pub(crate) fn content_of(text: &str) -> Value {
     json!([{"type": "text", "text": text}])
 }
 

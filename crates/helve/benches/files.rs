@@ -6,7 +6,9 @@
 //! - `file_read`, `file_edit`, `file_list` and `file_glob` over MCP on standard input and
 //!   output, beside npm's `@modelcontextprotocol/server-filesystem` on the same files. The
 //!   hub is this program, started anew, with the same kernel, store and front door that
-//!   `helve mcp` has. `NPM_FILESYSTEM` names the server's `dist/index.js`.
+//!   `helve mcp` has. `NPM_FILESYSTEM` names the server's `dist/index.js`. A `ping`, which asks
+//!   for nothing, tells what of it is the way there and back, and a sync of the disk what
+//!   whoever changes a file for good cannot do without; npm's server syncs nothing.
 //!
 //! All in one run, in turns, so that a busy machine hurts all alike; medians are
 //! printed. Ratios are medians of the ratios of each round.
@@ -24,7 +26,7 @@ mod peer;
 mod server;
 
 use std::ffi::OsStr;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -253,6 +255,7 @@ fn measure(workspace: &Workspace, at: &Path, npm: &OsStr) {
     let mut rows: Vec<(&str, Vec<f64>, Vec<f64>)> = Vec::new();
     for round in 0..=ROUNDS {
         let measured = [
+            ("ping", ours.pings(calls), theirs.pings(calls)),
             (
                 "file_read",
                 ours.calls("file_read", calls, |_| json!({"path": file, "limit": 200})),
@@ -287,6 +290,7 @@ fn measure(workspace: &Workspace, at: &Path, npm: &OsStr) {
             rows[at].2.push(median(other));
         }
     }
+    let sync = sync(at);
     for (name, one, other) in rows {
         let ratios = one.iter().zip(&other).map(|(a, b)| b / a).collect();
         println!(
@@ -296,4 +300,18 @@ fn measure(workspace: &Workspace, at: &Path, npm: &OsStr) {
             median(ratios)
         );
     }
+    println!("a sync of the disk   {:>7.0} µs", 1e6 * sync);
+}
+
+/// Seconds to write a page to a file and to have it on the disk.
+fn sync(at: &Path) -> f64 {
+    let mut file = std::fs::File::create(at.join("sync")).unwrap();
+    let page = [7; 4096];
+    let took = (0..50).map(|_| {
+        let start = Instant::now();
+        file.write_all(&page).unwrap();
+        file.sync_data().unwrap();
+        start.elapsed().as_secs_f64()
+    });
+    median(took.collect())
 }

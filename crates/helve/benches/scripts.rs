@@ -20,6 +20,7 @@
 
 #[expect(dead_code, reason = "the peer is a server here")]
 mod peer;
+#[expect(dead_code, reason = "nobody is pinged here")]
 #[path = "peer/server.rs"]
 mod server;
 

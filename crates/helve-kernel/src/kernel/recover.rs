@@ -167,7 +167,7 @@ pub fn run_answer(run: &Run) -> Value {
     };
     let mut answer = kept.clone();
     if answer.get("content").is_none() {
-        answer["content"] = content_of(answer_from(run).text());
+        answer["content"] = content_of(&answer_from(run).text());
     }
     answer
 }

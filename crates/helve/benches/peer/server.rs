@@ -39,21 +39,35 @@ impl Server {
     }
 
     pub(crate) fn ask(&mut self, method: &str, params: &Value) -> Value {
+        self.timed(method, params).0
+    }
+
+    /// The result, and the seconds from the first byte that is sent to the last that comes.
+    fn timed(&mut self, method: &str, params: &Value) -> (Value, f64) {
         self.next += 1;
         let ask = json!({"jsonrpc": "2.0", "id": self.next, "method": method, "params": params});
-        writeln!(self.to, "{ask}").unwrap();
-        self.to.flush().unwrap();
+        let ask = format!("{ask}\n");
+        let start = Instant::now();
+        self.to.write_all(ask.as_bytes()).unwrap();
         loop {
             let mut line = String::new();
             assert!(
                 self.from.read_line(&mut line).unwrap() > 0,
                 "the server is gone"
             );
-            let answer: Value = serde_json::from_str(&line).unwrap();
+            let took = start.elapsed().as_secs_f64();
+            let mut answer: Value = serde_json::from_str(&line).unwrap();
             if answer["id"] == self.next {
-                return answer["result"].clone();
+                return (answer["result"].take(), took);
             }
         }
+    }
+
+    /// Seconds of each of so many requests that ask for nothing.
+    pub(crate) fn pings(&mut self, count: usize) -> Vec<f64> {
+        (0..count)
+            .map(|_| self.timed("ping", &json!({})).1)
+            .collect()
     }
 
     /// Seconds of each of so many calls.
@@ -66,9 +80,7 @@ impl Server {
         (0..count)
             .map(|n| {
                 let params = json!({"name": tool, "arguments": args(n)});
-                let start = Instant::now();
-                let result = self.ask("tools/call", &params);
-                let took = start.elapsed().as_secs_f64();
+                let (result, took) = self.timed("tools/call", &params);
                 assert_ne!(result["isError"], true, "{tool}: {result}");
                 took
             })
