@@ -142,6 +142,9 @@ pub(super) fn readable(root: &Path, def: &ToolDef) -> Vec<PathBuf> {
 /// The real paths that a tool may touch. It may change those that say so, and those that
 /// say nothing where its risk is more than to look.
 pub(super) fn roots(root: &Path, def: &ToolDef) -> Vec<Root> {
+    if def.allowed_paths.is_empty() {
+        return Vec::new();
+    }
     let looks_only = def.risk == Some(Risk::Read);
     let access = |access: Option<Access>| match access {
         Some(Access::Read) => helve_changes::Access::Read,
