@@ -110,7 +110,8 @@ pub struct Run {
     pub approval: Option<ApprovalId>,
     /// How the program ended, where there was one.
     pub exit_code: Option<i32>,
-    /// The whole answer, once there is one.
+    /// The answer as it is kept, once there is one: without its `content`, which
+    /// [`run_answer`](crate::run_answer) makes anew.
     pub answer: Option<Value>,
 }
 
