@@ -272,9 +272,9 @@ fn a_glance_is_at_small_files_in_memory() {
     bench.put("a", "text");
     bench.put("none", "");
     bench.put("d/x", "x");
-    bench.put("state/x", "hidden");
+    bench.put("state/x", "hid");
     fs::create_dir(bench.at("out")).unwrap();
-    fs::write(bench.at("out/x"), "secret").unwrap();
+    fs::write(bench.at("out/x"), "out").unwrap();
     symlink("a", bench.real.join("link")).unwrap();
     symlink(bench.at("out"), bench.real.join("away")).unwrap();
     rustix::fs::mknodat(
