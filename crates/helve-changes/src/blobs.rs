@@ -153,6 +153,21 @@ impl Blobs {
         self.settle(&aside, hash)
     }
 
+    /// The same, where what is there may have been lost in part when the system went down.
+    pub(crate) fn mend(&self, hash: &Hash, bytes: &[u8]) -> Result<(), Error> {
+        match self.read(hash, &mut io::sink()) {
+            Ok(_) => return Ok(()),
+            Err(Error::Image { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        let place = self.place(hash);
+        match fs::remove_file(&place) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+            gone => gone.at("remove", &place)?,
+        }
+        self.put(hash, bytes)
+    }
+
     /// Keeps what is read, and tells its hash and size; never more than a piece of it
     /// is held.
     pub(crate) fn put_stream(&self, from: &mut dyn Read) -> Result<(Hash, u64), Error> {

@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::blobs::{Blobs, Lease};
 use crate::changeset::{Change, Changeset};
+use crate::commit::Quick;
 use crate::each::each;
 use crate::error::{At, Error};
 use crate::guard::Allowed;
@@ -50,6 +51,9 @@ pub struct Staged {
     /// It was committed before: new contents are where they were put, if they still are.
     #[serde(skip)]
     pub(crate) past: bool,
+    /// Contents that are not on the disk yet, of a change of one file.
+    #[serde(skip)]
+    pub(crate) quick: Option<Quick>,
 }
 
 /// Where a new content is.
@@ -97,6 +101,7 @@ impl Staged {
             stamps: Vec::new(),
             lease: Some(lease),
             past: false,
+            quick: None,
         }
     }
 
@@ -109,6 +114,34 @@ impl Staged {
             stamps: Vec::new(),
             lease: None,
             past: true,
+            quick: None,
+        }
+    }
+
+    /// One file that changes, whose contents are held in memory.
+    pub(crate) fn of_one(changeset: Changeset, stamp: Option<Stamp>, quick: Quick) -> Self {
+        let path = changeset.changes.first().map(|c| c.path.clone());
+        let stamps = path.zip(stamp).map(|(path, stamp)| Stamped { path, stamp });
+        Self {
+            changeset,
+            sources: Vec::new(),
+            stamps: stamps.into_iter().collect(),
+            lease: None,
+            past: false,
+            quick: Some(quick),
+        }
+    }
+
+    /// The same, with the new content of a path in a file.
+    pub(crate) fn with_source(&self, path: &Path, file: PathBuf, lease: Lease) -> Self {
+        let path = path.to_owned();
+        Self {
+            changeset: self.changeset.clone(),
+            sources: vec![Source { path, file }],
+            stamps: self.stamps.clone(),
+            lease: Some(lease),
+            past: self.past,
+            quick: None,
         }
     }
 
@@ -207,6 +240,7 @@ pub(crate) fn finish(
         stamps,
         lease: Some(lease),
         past: false,
+        quick: None,
     })
 }
 

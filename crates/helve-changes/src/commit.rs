@@ -10,11 +10,14 @@
 //! - *Nobody's change is lost.* What is not as the changeset says it was is a conflict,
 //!   and nothing is applied; what changes meanwhile is left as found, and named.
 //! - *No link is followed.* Every step starts from an open folder, see [`Tree`].
+//!
+//! A change of one small file has a shorter way, see [`quick`].
 
 mod apply;
 mod back;
 mod now;
 mod prepare;
+mod quick;
 #[cfg(test)]
 mod tests;
 
@@ -37,6 +40,8 @@ use crate::tree::{Stamp, Tree};
 use apply::Op;
 pub(crate) use now::{Now, scan};
 use prepare::Prepared;
+pub use quick::Placed;
+pub(crate) use quick::Quick;
 
 /// Where commits are written down before they happen. One commit at a time.
 #[derive(Debug)]
@@ -140,12 +145,7 @@ impl Journal {
         let _lock = self.lock()?;
         let images = changeset.images();
         blobs.check(&images)?;
-        if let Some(unfinished) = self.entries()?.iter().find(|e| e.is_unfinished()) {
-            let _ = unfinished;
-            return Err(Error::Busy {
-                what: "recovery of a commit that was cut short",
-            });
-        }
+        self.none_unfinished()?;
         let trees = trees(changeset)?;
         let now = scan(&trees, changeset, &staged.stamps())?;
         base_check(changeset, &now)?;
@@ -258,7 +258,7 @@ impl Journal {
     /// Forgets a commit whose end is recorded elsewhere.
     pub fn settle(&self, id: &Hash) -> Result<(), Error> {
         for phase in [DONE, BACK] {
-            let path = self.place(id, phase);
+            let path = self.entry_of(id, phase);
             match fs::remove_file(&path) {
                 Err(e) if e.kind() == io::ErrorKind::NotFound => {}
                 done => done.at("remove", &path)?,
@@ -276,12 +276,22 @@ impl Journal {
         Ok(file)
     }
 
-    fn place(&self, id: &Hash, phase: &str) -> PathBuf {
+    /// One that was cut short is ended before the next begins.
+    fn none_unfinished(&self) -> Result<(), Error> {
+        match self.entries()?.iter().any(FoundEntry::is_unfinished) {
+            false => Ok(()),
+            true => Err(Error::Busy {
+                what: "recovery of a commit that was cut short",
+            }),
+        }
+    }
+
+    fn entry_of(&self, id: &Hash, phase: &str) -> PathBuf {
         self.folder.join(format!("{id}.{phase}"))
     }
 
     fn write(&self, id: &Hash, entry: &Entry, probe: &dyn Probe) -> Result<(), Error> {
-        let path = self.place(id, PREPARING);
+        let path = self.entry_of(id, PREPARING);
         let json = serde_json::to_vec(entry).expect("every field can be written as JSON");
         let written = step(probe, "write the journal", || {
             let mut file = File::create(&path)?;
@@ -298,7 +308,7 @@ impl Journal {
     }
 
     fn turn(&self, id: &Hash, from: &str, to: &str, probe: &dyn Probe) -> Result<(), Error> {
-        let (from, to) = (self.place(id, from), self.place(id, to));
+        let (from, to) = (self.entry_of(id, from), self.entry_of(id, to));
         let done = step(probe, "turn the journal", || fs::rename(&from, &to));
         done.at("rename", &from)?;
         sync_folder(&self.folder)

@@ -8,11 +8,13 @@
 //! Paths are relative to the first root. Symlinks are followed as long as they stay
 //! within the roots; pipes, sockets and devices are never opened. What is hidden is not
 //! there, whichever way leads to it. The stage is made by the first change: whoever only
-//! looks leaves nothing on the disk.
+//! looks leaves nothing on the disk. Neither does a single small file that is written: see
+//! [`note`].
 
 mod beneath;
 mod copy;
 mod looked;
+mod note;
 mod resolve;
 mod stage;
 #[cfg(test)]
@@ -37,6 +39,7 @@ use crate::state::Meta;
 use crate::tree::{Books, Found, Thing, Tree};
 pub use beneath::Beneath;
 pub use looked::{Looked, What};
+use note::Note;
 use resolve::Last;
 
 /// A folder that may be seen.
@@ -69,6 +72,8 @@ pub struct Files {
     next: AtomicU64,
     /// Real paths of what is not to be seen.
     hidden: Vec<PathBuf>,
+    /// The first change, while it is the only one and small.
+    note: Mutex<Option<Note>>,
 }
 
 #[derive(Debug)]
@@ -104,6 +109,7 @@ impl Files {
             aside: OnceLock::new(),
             next: AtomicU64::new(0),
             hidden: Vec::new(),
+            note: Mutex::default(),
         })
     }
 
@@ -134,11 +140,12 @@ impl Files {
 
     /// Whether anything was changed, or tried to be.
     pub fn is_staged(&self) -> bool {
-        self.aside.get().is_some()
+        self.aside.get().is_some() || self.is_noted()
     }
 
     /// The changes so far, as a changeset. Its new contents stay in the stage.
     pub fn finish(&self, allowed: &Allowed, blobs: &Blobs) -> Result<Staged, Error> {
+        self.lay()?;
         let mut candidates = Vec::new();
         let writable: Vec<&Open> = self
             .roots
@@ -196,6 +203,9 @@ impl Files {
     /// The content of a file of at most so many bytes, and what it is, where no disk has to be
     /// waited for: it is in memory already. `None` in every other case, whatever it is.
     pub fn glance(&self, path: &Path, most: usize) -> Option<(Vec<u8>, Looked)> {
+        if self.is_staged() {
+            return None;
+        }
         let spot = self.spot(path, Last::Followed).ok()??;
         let (file, stat) = spot.open().ok()??;
         let size = usize::try_from(stat.st_size).ok()?;
@@ -269,6 +279,9 @@ impl Files {
 
     /// Writes a file. One that is there keeps its mode, owner and attributes.
     pub fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), Error> {
+        if self.noted(path, bytes, None)? {
+            return Ok(());
+        }
         let place = self.writable(path, Last::Followed)?;
         let mut file = self.fresh(&place, path)?;
         file.write_all(bytes).at("write", path)
@@ -276,6 +289,11 @@ impl Files {
 
     /// Adds to a file, and makes it if it is not there.
     pub fn append(&self, path: &Path, bytes: &[u8]) -> Result<(), Error> {
+        if let Some((old, _)) = self.glance(path, note::MOST)
+            && self.jot(path, &old, &[&old, bytes].concat())
+        {
+            return Ok(());
+        }
         let place = self.writable(path, Last::Followed)?;
         if self.seen(&place).at("write", path)?.is_none() {
             return self.write(path, bytes);

@@ -85,6 +85,8 @@ pub struct Changes {
     pub staged: Option<Vec<u8>>,
     /// What the caller gets when they are applied.
     pub reply: Option<Value>,
+    /// What it takes to apply them once more, until they are known to be on the disk.
+    pub redo: Option<Vec<u8>>,
 }
 
 impl Changes {
@@ -217,4 +219,6 @@ pub struct ChangesFilter {
     pub state: Option<ChangesState>,
     /// At this place in the order of commits or later.
     pub from: Option<u64>,
+    /// Only those that have a redo.
+    pub redo: bool,
 }

@@ -210,12 +210,34 @@ impl Files {
         })
     }
 
+    /// Gives a file that was glanced at, and still is what was seen, another content, where that
+    /// is the first change of the run and small. `false` in every other case: then nothing is
+    /// done, and [`Files::work`] does it.
+    pub fn jot(&self, path: impl AsRef<Path>, seen: &[u8], bytes: &[u8]) -> bool {
+        let Some(opened) = &self.0 else {
+            return false;
+        };
+        let Ok(_turn) = opened.turn.try_lock() else {
+            return false;
+        };
+        let path = opened.start.join(path);
+        let view = opened.may_see(&path).and_then(|()| opened.view());
+        view.is_ok_and(|view| view.jot(&path, seen, bytes))
+    }
+
     /// What was changed, once the run has ended well.
     pub(crate) async fn finish(&self) -> Result<Option<Arc<Staged>>, ToolError> {
         let is_staged = |o: &Arc<Opened>| o.view.get().is_some_and(View::is_staged);
         let Some(opened) = self.0.clone().filter(is_staged) else {
             return Ok(None);
         };
+        if let (Ok(_turn), Some(view)) = (opened.turn.try_lock(), opened.view.get()) {
+            // One small file is in memory, and nothing is waited for.
+            let quick = view.finish_quick(&opened.allowed);
+            if let Some(staged) = quick.map_err(|e| refusal(&e))? {
+                return Ok(Some(Arc::new(staged)));
+            }
+        }
         let keeper = opened.keeper.clone();
         let done = keeper.blocking(move |keeper| {
             let _turn = opened.turn.lock().unwrap_or_else(PoisonError::into_inner);

@@ -94,6 +94,17 @@ impl Keeper {
             .await
     }
 
+    /// Applies a change of one small file, whose redo is durable.
+    pub(crate) async fn place(
+        self: &Arc<Self>,
+        staged: Arc<Staged>,
+        allowed: Allowed,
+    ) -> Result<Ended, Error> {
+        let _turn = self.commits.lock().await;
+        self.blocking(move |keeper| keeper.journal.place(&staged, &allowed, &keeper.blobs))
+            .await
+    }
+
     /// Forgets a commit whose end is recorded, and what the run had staged.
     pub(crate) async fn settle(self: &Arc<Self>, run: &RunId, id: Hash) {
         let folder = self.stage_of(run);

@@ -16,6 +16,7 @@ mod authorize;
 mod batch;
 mod commit;
 mod execute;
+mod harden;
 mod here;
 mod later;
 mod manage;
@@ -148,6 +149,7 @@ struct Inner {
     askers: Mutex<HashMap<RunId, oneshot::Sender<Answer>>>,
     /// Commits go one by one: what is looked at before stays true.
     committing: Arc<tokio::sync::Mutex<()>>,
+    hardening: harden::Hardening,
     /// Registrations go one by one, so that no two make the same version.
     registering: tokio::sync::Mutex<()>,
     /// Which tools from code somebody has switched on or off.
@@ -360,6 +362,7 @@ impl Builder {
                 waiting: Mutex::default(),
                 askers: Mutex::default(),
                 committing: Arc::default(),
+                hardening: harden::Hardening::default(),
                 registering: tokio::sync::Mutex::default(),
                 switched: Mutex::default(),
                 tasks: TaskTracker::new(),
@@ -585,6 +588,8 @@ impl Kernel {
             self.inner.stopping.cancel();
             self.inner.tasks.wait().await;
         }
+        // Where it cannot be done, the next start does it.
+        let _ = self.harden().await;
     }
 
     /// Sees a change through, also when whoever asked for it goes away in the middle:

@@ -268,12 +268,12 @@ impl Move {
         }
     }
 
-    /// Whether it is the end of a run that is running, and touches nothing else.
+    /// Whether it is the end of a run that is running, and touches nothing but what that run
+    /// has changed.
     pub fn only_ends(&self) -> bool {
         self.to.is_over()
             && self.from.contains(&RunState::Running)
             && self.approval.is_none()
-            && self.changes.is_none()
             && self.turns.is_empty()
     }
 }
@@ -527,6 +527,10 @@ pub trait Store: Send + Sync {
     /// are pinned, or neither committed nor undone.
     /// What was noted of records goes with it.
     async fn expire_changes(&self, run: &RunId, record: Record) -> Result<bool, StoreError>;
+
+    /// Lets go of the redo of runs, durably, where it is on record what became of them. Whether
+    /// none of them has one any more.
+    async fn forget_redo(&self, runs: Vec<RunId>) -> Result<bool, StoreError>;
 
     /// Lets go of everything that is noted of what these records were: the bytes are gone when
     /// this returns. The runs that had noted something can no longer be taken back, pinned

@@ -282,6 +282,15 @@ impl super::Now {
 }
 
 impl Prepared {
+    /// One thing that lies ready in the folder `folder`.
+    pub(super) fn of(root: usize, folder: OwnedFd, path: PathBuf, name: String) -> Self {
+        Self {
+            folders: HashMap::from([(root, folder)]),
+            names: HashMap::from([(path, name)]),
+            moved: Vec::new(),
+        }
+    }
+
     /// Gives up the stage's names of files that were moved.
     pub(super) fn drop_moved(&self) {
         for path in &self.moved {

@@ -32,7 +32,7 @@ enum Part {
 /// A place in the real folders, and what was there when it was looked at.
 pub(super) struct Spot {
     pub(super) place: Place,
-    parent: OwnedFd,
+    pub(super) parent: OwnedFd,
     /// Nothing where nothing was.
     pub(super) stat: Option<Stat>,
 }
@@ -70,6 +70,7 @@ impl Files {
     /// The place of a path that is one already: nothing is staged, no link and no `..` is
     /// on the way. Most are, and two calls tell.
     pub(super) fn spot(&self, path: &Path, last: Last) -> Result<Option<Spot>, Error> {
+        self.lay()?;
         let Some(spot) = self.direct(path, last) else {
             return Ok(None);
         };

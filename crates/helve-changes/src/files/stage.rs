@@ -25,7 +25,7 @@ impl Files {
     /// Makes the stage, once.
     pub(super) fn ensure_stage(&self) -> Result<(), Error> {
         let _turn = self.making.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.is_staged() {
+        if self.aside.get().is_some() {
             return Ok(());
         }
         let stage = &self.stage;

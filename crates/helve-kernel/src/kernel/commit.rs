@@ -128,15 +128,24 @@ impl Execution {
         if let Err(error) = effect.is_one_commit() {
             return (Err(error), Fate::Dropped);
         }
+        // A yes to what nobody knows the effect of is no yes to the effect.
+        let unseen = stages(&ready.entry.def);
+        let asks = ready.decision.effect == policy::Effect::Ask && (unseen || !self.is_approved());
+        let effect = match ready.dry_run || asks {
+            false => effect,
+            // Somebody looks at it.
+            true => match self.kernel.laid(&ready.run, effect).await {
+                Ok(effect) => effect,
+                Err(error) => return (Err(error), Fate::Dropped),
+            },
+        };
         if ready.dry_run {
             return (Ok(reply), Fate::Shown(effect));
         }
         if let Err(error) = self.unless_stopped() {
             return (Err(error), Fate::Dropped);
         }
-        // A yes to what nobody knows the effect of is no yes to the effect.
-        let unseen = stages(&ready.entry.def);
-        if ready.decision.effect == policy::Effect::Ask && (unseen || !self.is_approved()) {
+        if asks {
             return self.stage(ready, reply, effect, secrets).await;
         }
         let (reply, effect) = match self.turn_with(ready, reply, effect).await {
@@ -197,20 +206,29 @@ impl Execution {
 
     async fn commit_now(&self, ready: &Ready, effect: &Effect) -> Result<(), Unapplied> {
         let kernel = &self.kernel;
-        let intended = self.intend(ready, effect).await;
+        if let Some(redo) = effect.staged.redo().filter(|_| effect.rows.is_empty()) {
+            return self.place_now(ready, effect, redo).await;
+        }
+        let laid = kernel.laid(&ready.run, effect.clone()).await;
+        let effect = &laid.map_err(Unapplied::Refused)?;
+        let intended = self.intend(ready, effect, None).await;
         intended.map_err(Unapplied::Refused)?;
         let allowed = kernel.writable(&ready.entry.def);
         kernel.apply(&effect.staged, &effect.rows, allowed).await
     }
 
     /// The intent, durable before the first file is touched.
-    async fn intend(&self, ready: &Ready, effect: &Effect) -> Result<(), ToolError> {
-        let changes = changes_of(
-            &ready.run,
-            effect,
-            ChangesState::Committing,
-            self.kernel.now(),
-        );
+    pub(super) async fn intend(
+        &self,
+        ready: &Ready,
+        effect: &Effect,
+        redo: Option<Vec<u8>>,
+    ) -> Result<(), ToolError> {
+        let now = self.kernel.now();
+        let changes = Changes {
+            redo,
+            ..changes_of(&ready.run, effect, ChangesState::Committing, now)
+        };
         let record = self
             .kernel
             .entry_of(&ready.principal.owner, "run.committing", ready.run.as_str())
@@ -296,6 +314,7 @@ impl Kernel {
             return self.apply_rows(rows).await;
         }
         let keeper = self.keeper().map_err(Unapplied::Refused)?;
+        self.harden().await.map_err(Unapplied::Refused)?;
         let done = keeper.commit(staged.clone(), allowed).await;
         done.map(drop).map_err(|e| Unapplied::Refused(refusal(&e)))
     }
@@ -499,17 +518,19 @@ impl Kernel {
     pub(super) async fn settle_commits(&self) -> Result<(), StoreError> {
         let keeper = self.inner.keeper.clone();
         let unwritable = |e: &Error| StoreError::Unwritable(format!("a commit was cut short: {e}"));
-        let ended = match &keeper {
+        let mut ended = match &keeper {
             Some(keeper) => keeper
                 .blocking(|keeper| keeper.journal().recover(keeper.blobs()))
                 .await
                 .map_err(|e| unwritable(&e))?,
             None => Vec::new(),
         };
+        ended.extend(self.redo().await?);
         let filter = crate::changes::ChangesFilter {
             state: Some(ChangesState::Committing),
-            from: None,
+            ..Default::default()
         };
+        let mut settled = Vec::new();
         for changes in self.inner.store.all_changes(filter, usize::MAX).await? {
             let Some(run) = self.inner.store.run(&changes.run).await? else {
                 continue;
@@ -525,6 +546,10 @@ impl Kernel {
                 false => Standing::NotApplied,
             };
             self.settle_commit(&run, &changes, stands).await?;
+            settled.extend(changes.redo.map(|_| changes.run));
+        }
+        if !settled.is_empty() {
+            self.inner.store.forget_redo(settled).await?;
         }
         for (keeper, one) in keeper
             .iter()
@@ -637,6 +662,7 @@ pub(super) fn changes_of(
         rows: effect.rows.clone(),
         staged: None,
         reply: None,
+        redo: None,
     }
 }
 

@@ -529,6 +529,8 @@ impl Execution {
             return;
         };
         match fate {
+            // It left nothing.
+            Fate::Committed(effect) if effect.staged.is_quick() => {}
             Fate::Committed(effect) => {
                 let id = effect.staged.changeset.id();
                 self.kernel.settled(&self.ready.run, &id).await;

@@ -113,8 +113,9 @@ impl Kernel {
             let step = Move {
                 exit_code: answer.meta.exit_code,
                 answer: Some(kept),
+                // What was not applied after all must not be done again by a start.
+                soon: !self.inner.sync_ends && settled != Some(Settled::Dropped),
                 changes: settled.clone(),
-                soon: !self.inner.sync_ends,
                 ..Move::new(
                     &ready.run,
                     &[RunState::Running],

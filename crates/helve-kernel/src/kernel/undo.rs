@@ -97,8 +97,8 @@ impl Kernel {
                 ToolError::conflict(format!("the changes of `{since}` were never applied"))
             })?;
             let filter = ChangesFilter {
-                state: None,
                 from: Some(from),
+                ..ChangesFilter::default()
             };
             let all = self.inner.store.all_changes(filter, usize::MAX).await;
             for changes in all.map_err(|e| broken(&e))? {

@@ -61,7 +61,8 @@ macro_rules! store_contract {
             spending: [only_what_was_granted_is_spent, one_of_many_spends, a_run_that_is_over_stays_so]
             changes: [
                 changes_are_kept_with_their_run, changes_wait_for_an_approval,
-                commits_have_an_order, changes_are_undone_and_redone, the_past_of_a_path,
+                commits_have_an_order, a_redo_is_kept_until_it_is_forgotten,
+                what_is_dropped_is_not_done_again, changes_are_undone_and_redone, the_past_of_a_path,
                 what_was_before_expires, what_was_noted_is_purged, records_change_with_their_commit,
                 the_hub_changes_records_all_or_none
             ]

@@ -60,6 +60,14 @@ impl MemoryStore {
     }
 }
 
+#[cfg(test)]
+impl MemoryStore {
+    /// What a test puts in place of what is kept.
+    pub(crate) fn put_redo(&self, run: &RunId, redo: Vec<u8>) {
+        self.state().changes.put_redo(run, redo);
+    }
+}
+
 #[async_trait]
 impl Store for MemoryStore {
     async fn tools(&self) -> Result<Vec<Registered>, StoreError> {
@@ -228,6 +236,10 @@ impl Store for MemoryStore {
         record: Record,
     ) -> Result<bool, StoreError> {
         self.state().set_pinned(run, pinned, &record)
+    }
+
+    async fn forget_redo(&self, runs: Vec<RunId>) -> Result<bool, StoreError> {
+        Ok(self.state().changes.forget_redo(&runs))
     }
 
     async fn expire_changes(&self, run: &RunId, record: Record) -> Result<bool, StoreError> {

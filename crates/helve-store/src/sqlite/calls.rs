@@ -18,15 +18,17 @@
 mod recent;
 mod syncer;
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use helve_kernel::{RunId, RunState};
+use helve_kernel::store::Record;
+use helve_kernel::{RunId, RunState, StoreError};
 
 use self::recent::Recent;
 use self::syncer::Syncer;
 use super::chain::Line;
+use super::changes::Kept;
 use super::failure::Failure;
 use super::journal::{self, Entering, Journal};
 use super::op::{Draft, End, Op};
@@ -48,13 +50,21 @@ pub(super) struct Calls {
     due: Box<dyn Fn() + Send + Sync>,
 }
 
+/// Whether it is written here what a run is about to change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Changed {
+    No,
+    Yes,
+}
+
 struct State {
     journal: Journal,
     /// What is written and not in the tables.
     waiting: VecDeque<(u64, Arc<Op>)>,
     next: u64,
-    /// The runs that were opened here, and are under way.
-    live: HashSet<u128>,
+    /// The runs that were opened here, and are under way; whether it is written here what they
+    /// are about to change.
+    live: HashMap<u128, Changed>,
     recent: Recent,
     /// The journal can be written.
     sound: bool,
@@ -84,7 +94,7 @@ impl Calls {
             journal,
             waiting: VecDeque::new(),
             next: 1,
-            live: HashSet::new(),
+            live: HashMap::new(),
             recent: Recent::after(newest),
             sound: true,
             folding: true,
@@ -127,7 +137,7 @@ impl Calls {
             return Ok(Way::Not((row, line)));
         };
         if row.state == RunState::Running.as_str() {
-            state.live.extend(id);
+            state.live.extend(id.map(|id| (id, Changed::No)));
         }
         self.keep(state, number, Op::Open(Box::new(row), line));
         Ok(Way::Taken(number))
@@ -142,11 +152,31 @@ impl Calls {
     ) -> Result<Way<(End, Line)>, Failure> {
         let mut entry = entering(&Draft::End(&end, &line))?;
         let mut state = self.lock();
-        let live = recent::number_of(run.as_str()).is_some_and(|id| state.live.remove(&id));
-        let Some(number) = live.then(|| state.write(&mut entry)).flatten() else {
+        let live = recent::number_of(run.as_str()).and_then(|id| state.live.remove(&id));
+        let Some(number) = live.and_then(|_| state.write(&mut entry)) else {
             return Ok(Way::Not((end, line)));
         };
         self.keep(state, number, Op::End(end, line));
+        Ok(Way::Taken(number))
+    }
+
+    /// Writes what a run that was opened here is about to change.
+    pub(super) fn keep_changes(
+        &self,
+        kept: Kept,
+        record: &Record,
+    ) -> Result<Way<Kept>, StoreError> {
+        let line = Line::new(record.clone())?;
+        let mut entry = entering(&Draft::Keep(&kept, &line)).map_err(|e| e.to_error())?;
+        let mut state = self.lock();
+        let id = recent::number_of(kept.run());
+        // Once: the tables say what becomes of a second time.
+        let first = id.is_some_and(|id| state.live.get(&id) == Some(&Changed::No));
+        let Some(number) = first.then(|| state.write(&mut entry)).flatten() else {
+            return Ok(Way::Not(kept));
+        };
+        state.live.extend(id.map(|id| (id, Changed::Yes)));
+        self.keep(state, number, Op::Keep(Box::new(kept), line));
         Ok(Way::Taken(number))
     }
 

@@ -1,12 +1,14 @@
 //! What runs changed, in which order, and which paths.
 
+use helve_core::audit::Hash;
 use helve_kernel::store::Record;
 use helve_kernel::{
-    Approval, Changes, ChangesFilter, ChangesState, HistoryFilter, Past, Place, RowChange, RunId,
-    RunState, Settled, StoreError, Touched, Turn,
+    Approval, At, Changes, ChangesFilter, ChangesState, HistoryFilter, Past, Place, RowChange,
+    RunId, RunState, Settled, StoreError, Touched, Turn,
 };
 use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, Row, params};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::approvals::{self, NewApproval};
@@ -49,8 +51,8 @@ fn keep(tx: &mut Tx<'_>, new: &NewChanges, line: &Line) -> Result<bool, Failure>
         return Ok(false);
     }
     let sql = "INSERT OR IGNORE INTO changes
-                   (run, id, state, at, count, pinned, manifest, rows, staged, reply)
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+                   (run, id, state, at, count, pinned, manifest, rows, staged, reply, redo)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
     let kept = change(
         tx.conn,
         sql,
@@ -64,7 +66,8 @@ fn keep(tx: &mut Tx<'_>, new: &NewChanges, line: &Line) -> Result<bool, Failure>
             changes.manifest,
             new.rows,
             changes.staged,
-            new.reply
+            new.reply,
+            changes.redo
         ],
     )?;
     if kept == 0 {
@@ -81,12 +84,13 @@ fn keep(tx: &mut Tx<'_>, new: &NewChanges, line: &Line) -> Result<bool, Failure>
 }
 
 /// Gives open changes of a run their end.
-pub(super) fn settle(conn: &Connection, run: &RunId, settled: &Settled) -> Result<(), Failure> {
+pub(super) fn settle(conn: &Connection, run: &str, settled: &Settled) -> Result<(), Failure> {
     let paths = match settled {
         Settled::Dropped => {
-            let sql = "UPDATE changes SET state = 'dropped', staged = NULL, reply = NULL
+            let sql =
+                "UPDATE changes SET state = 'dropped', staged = NULL, reply = NULL, redo = NULL
                        WHERE run = ?1 AND state IN ('staged', 'committing')";
-            change(conn, sql, params![run.as_str()])?;
+            change(conn, sql, params![run])?;
             return Ok(());
         }
         Settled::Committed(paths) => paths,
@@ -94,7 +98,7 @@ pub(super) fn settle(conn: &Connection, run: &RunId, settled: &Settled) -> Resul
     let sql = "UPDATE changes SET state = 'committed', staged = NULL, reply = NULL,
                    ord = 1 + (SELECT coalesce(max(ord), 0) FROM changes)
                WHERE run = ?1 AND state IN ('staged', 'committing')";
-    if change(conn, sql, params![run.as_str()])? == 0 {
+    if change(conn, sql, params![run])? == 0 {
         return Ok(());
     }
     for row in rows_of(conn, run)?.iter().filter(|row| !row.is_foreign()) {
@@ -105,14 +109,14 @@ pub(super) fn settle(conn: &Connection, run: &RunId, settled: &Settled) -> Resul
          VALUES (?1, (SELECT ord FROM changes WHERE run = ?2), ?3)",
     )?;
     for Touched { path, kind } in paths {
-        insert.execute(params![path, run.as_str(), kind])?;
+        insert.execute(params![path, run, kind])?;
     }
     Ok(())
 }
 
-fn rows_of(conn: &Connection, run: &RunId) -> Result<Vec<RowChange>, Failure> {
+fn rows_of(conn: &Connection, run: &str) -> Result<Vec<RowChange>, Failure> {
     let sql = "SELECT rows FROM changes WHERE run = ?1";
-    let found = row::row(conn, sql, params![run.as_str()], to_rows)?;
+    let found = row::row(conn, sql, params![run], to_rows)?;
     Ok(found.unwrap_or_default())
 }
 
@@ -222,6 +226,91 @@ pub(super) fn expire(tx: &mut Tx<'_>, run: &RunId, line: &Line) -> Result<bool, 
     noted(tx, changed, line)
 }
 
+pub(super) fn forget_redo(tx: &mut Tx<'_>, runs: &[RunId]) -> Result<bool, Failure> {
+    let mut none = true;
+    for run in runs {
+        let sql = "UPDATE changes SET redo = NULL
+                   WHERE run = ?1 AND redo IS NOT NULL AND state <> 'committing'";
+        change(tx.conn, sql, params![run.as_str()])?;
+        let sql = "SELECT 1 FROM changes WHERE run = ?1 AND redo IS NOT NULL";
+        none &= row::row(tx.conn, sql, params![run.as_str()], |_| Ok(()))?.is_none();
+    }
+    Ok(none)
+}
+
+/// Changes on their way into the tables: of one that is under way, with a redo and nothing else
+/// beside its manifest.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Kept {
+    run: String,
+    id: String,
+    at: i64,
+    count: u64,
+    #[serde(default, skip_serializing)]
+    pub(super) manifest: Vec<u8>,
+    #[serde(default, skip_serializing)]
+    pub(super) redo: Vec<u8>,
+}
+
+impl Kept {
+    pub(super) fn run(&self) -> &str {
+        &self.run
+    }
+
+    /// Changes that may go by way of the journal; others come back.
+    pub(super) fn new(changes: Changes) -> Result<Self, Box<Changes>> {
+        let plain = changes.state == ChangesState::Committing
+            && !changes.pinned
+            && changes.order.is_none()
+            && changes.rows.is_empty()
+            && changes.staged.is_none()
+            && changes.reply.is_none();
+        match changes.redo {
+            Some(redo) if plain => Ok(Self {
+                run: changes.run.as_str().to_owned(),
+                id: changes.id.to_string(),
+                at: changes.at.0,
+                count: changes.count,
+                manifest: changes.manifest,
+                redo,
+            }),
+            redo => Err(Box::new(Changes { redo, ..changes })),
+        }
+    }
+
+    /// The changes again.
+    pub(super) fn into_changes(self) -> Result<Changes, Failure> {
+        let id = Hash::parse(&self.id).ok_or_else(|| row::broken("id", &self.id))?;
+        let run = RunId::parse(&self.run).ok_or_else(|| row::broken("run", &self.run))?;
+        Ok(Changes {
+            run,
+            id,
+            state: ChangesState::Committing,
+            at: At(self.at),
+            count: self.count,
+            order: None,
+            pinned: false,
+            manifest: self.manifest,
+            rows: Vec::new(),
+            staged: None,
+            reply: None,
+            redo: Some(self.redo),
+        })
+    }
+
+    /// Brings them into the table. That the run was at work is known.
+    pub(super) fn insert(&self, conn: &Connection) -> Result<(), Failure> {
+        let id = Hash::parse(&self.id).ok_or_else(|| row::broken("id", &self.id))?;
+        let sql = "INSERT OR IGNORE INTO changes
+                       (run, id, state, at, count, pinned, manifest, rows, redo)
+                   VALUES (?1, ?2, 'committing', ?3, ?4, 0, ?5, '[]', ?6)";
+        let (at, count) = (self.at, number(self.count));
+        let values = params![self.run, id.as_bytes(), at, count, self.manifest, self.redo];
+        change(conn, sql, values)?;
+        Ok(())
+    }
+}
+
 /// Goes through all of them: it is done rarely, and nothing may be missed.
 pub(super) fn purge(tx: &mut Tx<'_>, places: &[Place], line: &Line) -> Result<Vec<RunId>, Failure> {
     let all = Query::new("SELECT * FROM changes")
@@ -255,6 +344,7 @@ pub(super) fn list(
     Query::new("SELECT * FROM changes")
         .and("state = ?", filter.state.map(|s| s.as_str().to_owned()))
         .and("ord >= ?", filter.from.map(number))
+        .given(if filter.redo { "redo IS NOT NULL" } else { "1" })
         .rows(conn, "ord DESC, run DESC", limit, to_changes)
 }
 
@@ -305,5 +395,6 @@ fn to_changes(row: &Row<'_>) -> Result<Changes, Failure> {
         rows: to_rows(row)?,
         staged: row.get("staged")?,
         reply: maybe_value(row, "reply")?,
+        redo: row.get("redo")?,
     })
 }

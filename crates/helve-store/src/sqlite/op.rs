@@ -3,21 +3,23 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use helve_kernel::RunState;
 use helve_kernel::store::Move;
+use helve_kernel::{RunState, Settled, Touched};
 use rusqlite::params;
 use serde::{Deserialize, Serialize};
 
 use super::chain::Line;
+use super::changes::{self, Kept};
 use super::failure::Failure;
 use super::row::change;
 use super::runs::{self, RunRow};
 use super::writer::Tx;
 
-/// The start or the end of a run, with its entry of the record.
+/// The start of a run, what it is about to change, or its end, with its entry of the record.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Op {
     Open(Box<RunRow>, Line),
+    Keep(Box<Kept>, Line),
     End(End, Line),
 }
 
@@ -26,6 +28,7 @@ pub(super) enum Op {
 #[serde(rename = "Op")]
 pub(super) enum Draft<'o> {
     Open(&'o RunRow, &'o Line),
+    Keep(&'o Kept, &'o Line),
     End(&'o End, &'o Line),
 }
 
@@ -38,21 +41,25 @@ impl Draft<'_> {
     pub(super) fn write(&self, out: &mut Vec<u8>) -> serde_json::Result<()> {
         serde_json::to_writer(&mut *out, self)?;
         out.push(b'\n');
-        let mut put = |text: Option<&str>| {
+        let mut put = |bytes: Option<&[u8]>| {
             // What is too long for its length is too long for an entry.
-            let length = text.map_or(NONE, |t| u32::try_from(t.len()).unwrap_or(NONE));
+            let length = bytes.map_or(NONE, |t| u32::try_from(t.len()).unwrap_or(NONE));
             out.extend_from_slice(&length.to_le_bytes());
-            out.extend_from_slice(text.unwrap_or_default().as_bytes());
+            out.extend_from_slice(bytes.unwrap_or_default());
         };
         let (answer, line) = match self {
             Self::Open(row, line) => {
-                put(Some(&row.args));
-                (&row.answer, line)
+                put(Some(row.args.as_bytes()));
+                (row.answer.as_deref().map(str::as_bytes), line)
             }
-            Self::End(end, line) => (&end.answer, line),
+            Self::Keep(kept, line) => {
+                put(Some(&kept.manifest));
+                (Some(&kept.redo[..]), line)
+            }
+            Self::End(end, line) => (end.answer.as_deref().map(str::as_bytes), line),
         };
-        put(answer.as_deref());
-        put(Some(&line.text));
+        put(answer);
+        put(Some(line.text.as_bytes()));
         Ok(())
     }
 }
@@ -64,24 +71,35 @@ impl Op {
         let mut op: Self = serde_json::from_slice(head).map_err(|e| e.to_string())?;
         let Some((_, mut rest)) = rest.split_first() else {
             // As it was written at first: all of it JSON.
-            let (Self::Open(_, line) | Self::End(_, line)) = &op;
+            let (Self::Open(_, line) | Self::Keep(_, line) | Self::End(_, line)) = &op;
             let whole = !line.text.is_empty();
             return whole.then_some(op).ok_or_else(|| "it is cut".to_owned());
         };
-        let mut take = || {
-            let text = taken(&mut rest).ok_or("it is cut")?;
-            let text = text.map(|text| String::from_utf8(text.to_vec()));
-            text.transpose().map_err(|e| e.to_string())
+        let mut bytes = || {
+            let bytes = taken(&mut rest).ok_or_else(|| "it is cut".to_owned())?;
+            Ok::<_, String>(bytes.map(<[u8]>::to_vec))
         };
-        let (answer, line) = match &mut op {
+        let text = |bytes: Option<Vec<u8>>| {
+            let text = bytes.map(String::from_utf8).transpose();
+            text.map_err(|e| e.to_string())
+        };
+        let line = match &mut op {
             Self::Open(row, line) => {
-                row.args = take()?.ok_or("it has no arguments")?;
-                (&mut row.answer, line)
+                row.args = text(bytes()?)?.ok_or("it has no arguments")?;
+                row.answer = text(bytes()?)?;
+                line
             }
-            Self::End(end, line) => (&mut end.answer, line),
+            Self::Keep(kept, line) => {
+                kept.manifest = bytes()?.ok_or("it has no manifest")?;
+                kept.redo = bytes()?.ok_or("it has no redo")?;
+                line
+            }
+            Self::End(end, line) => {
+                end.answer = text(bytes()?)?;
+                line
+            }
         };
-        *answer = take()?;
-        line.text = take()?.ok_or("it has no entry of the record")?;
+        line.text = text(bytes()?)?.ok_or("it has no entry of the record")?;
         match rest.is_empty() {
             true => Ok(op),
             false => Err("there is more in it".to_owned()),
@@ -111,13 +129,47 @@ pub(super) struct End {
     state: Cow<'static, str>,
     at: i64,
     exit_code: Option<i32>,
+    /// What became of what it was about to change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    settled: Option<Came>,
     #[serde(default, skip_serializing)]
     answer: Option<String>,
+}
+
+/// What became of changes.
+#[derive(Debug, Serialize, Deserialize)]
+enum Came {
+    Dropped,
+    /// Each path, and in which way it changed.
+    Committed(Vec<(Vec<u8>, String)>),
+}
+
+impl Came {
+    fn of(settled: &Settled) -> Self {
+        match settled {
+            Settled::Dropped => Self::Dropped,
+            Settled::Committed(paths) => {
+                let paths = paths.iter().map(|t| (t.path.clone(), t.kind.clone()));
+                Self::Committed(paths.collect())
+            }
+        }
+    }
+
+    fn settled(&self) -> Settled {
+        match self {
+            Self::Dropped => Settled::Dropped,
+            Self::Committed(paths) => {
+                let paths = paths.iter().cloned();
+                Settled::Committed(paths.map(|(path, kind)| Touched { path, kind }).collect())
+            }
+        }
+    }
 }
 
 impl End {
     pub(super) fn new(step: &Move, answer: Option<String>) -> Self {
         Self {
+            settled: step.changes.as_ref().map(Came::of),
             run: step.run.as_str().to_owned(),
             state: Cow::Borrowed(step.to.as_str()),
             at: step.at.0,
@@ -150,9 +202,16 @@ pub(super) fn fold<'o>(
                 runs::insert_new(tx.conn, row, ends.remove(row.id.as_str()))?;
                 line
             }
+            Op::Keep(kept, line) => {
+                kept.insert(tx.conn)?;
+                line
+            }
             Op::End(end, line) => {
                 if ends.remove(end.run.as_str()).is_some() {
                     settle(tx, end)?;
+                }
+                if let Some(came) = &end.settled {
+                    changes::settle(tx.conn, &end.run, &came.settled())?;
                 }
                 line
             }
@@ -292,6 +351,31 @@ mod tests {
             prop_assert_eq!((&found.args, &found.answer), (&args, &answer));
             prop_assert_eq!((&found.id, found.open), (&row.id, row.open));
             prop_assert_eq!(entry.text, "{}");
+        }
+
+        #[test]
+        fn so_is_what_is_to_change(manifest: Vec<u8>, redo: Vec<u8>) {
+            let run = run().id;
+            let changes = helve_kernel::Changes {
+                run: run.clone(),
+                id: Hash::of(b"id"),
+                state: helve_kernel::ChangesState::Committing,
+                at: At(3),
+                count: 1,
+                order: None,
+                pinned: false,
+                manifest,
+                rows: Vec::new(),
+                staged: None,
+                reply: None,
+                redo: Some(redo),
+            };
+            let (kept, line) = (Kept::new(changes.clone()).unwrap(), line("{}"));
+            let bytes = written(&Draft::Keep(&kept, &line));
+            let Ok(Op::Keep(found, _)) = Op::read(&bytes) else {
+                panic!("{bytes:?}");
+            };
+            prop_assert_eq!(found.into_changes().unwrap(), changes);
         }
 
         #[test]

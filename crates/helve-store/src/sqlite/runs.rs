@@ -214,7 +214,7 @@ pub(super) fn step(
         approvals::close(tx.conn, &id, state)?;
     }
     if let Some(settled) = &step.changes {
-        changes::settle(tx.conn, &step.run, settled)?;
+        changes::settle(tx.conn, step.run.as_str(), settled)?;
     }
     for turn in &step.turns {
         changes::turn(tx.conn, turn)?;

@@ -10,7 +10,7 @@ use super::failure::Failure;
 
 /// Each brings a file from its place in the list to the next; never changed once
 /// released.
-const MIGRATIONS: &[&str] = &[FIRST, CHANGES, CALLS, TEXTS];
+const MIGRATIONS: &[&str] = &[FIRST, CHANGES, CALLS, TEXTS, REDO];
 
 /// Brings a file up to date.
 pub(super) fn migrate(conn: &mut Connection) -> Result<(), Failure> {
@@ -198,3 +198,10 @@ const CALLS: &str = "
 /// The tables are the same. The journal beside them holds texts as they are, which whoever
 /// knows only the tables before would take for nothing.
 const TEXTS: &str = "";
+
+/// What it takes to apply changes once more, until they are known to be on the disk: few have it
+/// at a time. The journal beside the tables holds such changes from now on.
+const REDO: &str = "
+    ALTER TABLE changes ADD COLUMN redo BLOB;
+    CREATE INDEX changes_redo ON changes (run) WHERE redo IS NOT NULL;
+";

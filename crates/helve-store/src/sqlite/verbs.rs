@@ -18,6 +18,7 @@ use serde_json::Value;
 
 use super::calls::Way;
 use super::chain::{self, Line};
+use super::changes::Kept;
 use super::op::End;
 use super::runs::{self, NewRun, RunRow};
 use super::tools::{self, NewVersion};
@@ -223,13 +224,24 @@ impl Store for SqliteStore {
         approval: Option<Approval>,
         record: Record,
     ) -> Result<bool, StoreError> {
+        let kept = match approval {
+            None => Kept::new(changes),
+            Some(_) => Err(Box::new(changes)),
+        };
+        let changes = match kept {
+            Err(changes) => *changes,
+            Ok(kept) => match self.writer.calls().keep_changes(kept, &record)? {
+                Way::Taken(number) => return self.durable(number).await.map(|()| true),
+                Way::Not(kept) => kept.into_changes().map_err(|e| e.to_error())?,
+            },
+        };
         self.writer.calls().release(&changes.run);
         self.put_changes(changes, approval, record).await
     }
 
     async fn changes(&self, run: &RunId) -> Result<Option<Changes>, StoreError> {
         let run = run.clone();
-        self.read(move |conn| changes::get(conn, &run)).await
+        self.read_calls(move |conn| changes::get(conn, &run)).await
     }
 
     async fn row(&self, collection: &str, key: &str) -> Result<Option<Value>, StoreError> {
@@ -260,12 +272,12 @@ impl Store for SqliteStore {
         filter: ChangesFilter,
         limit: usize,
     ) -> Result<Vec<Changes>, StoreError> {
-        self.read(move |conn| changes::list(conn, &filter, limit))
+        self.read_calls(move |conn| changes::list(conn, &filter, limit))
             .await
     }
 
     async fn history(&self, filter: HistoryFilter, limit: usize) -> Result<Vec<Past>, StoreError> {
-        self.read(move |conn| changes::history(conn, filter, limit))
+        self.read_calls(move |conn| changes::history(conn, filter, limit))
             .await
     }
 
@@ -285,6 +297,10 @@ impl Store for SqliteStore {
         let line = Line::new(record)?;
         let run = run.clone();
         self.write(move |tx| changes::expire(tx, &run, &line)).await
+    }
+
+    async fn forget_redo(&self, runs: Vec<RunId>) -> Result<bool, StoreError> {
+        self.write(move |tx| changes::forget_redo(tx, &runs)).await
     }
 
     async fn purge_rows(

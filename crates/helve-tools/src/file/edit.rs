@@ -72,10 +72,21 @@ pub(super) async fn edit(
         new: new_string,
         all: replace_all,
     };
+    change.is_sound()?;
+    // Most files are small, and in memory already.
+    if let Some(seen) = ctx.files().glance(&path, GLANCED) {
+        let (bytes, edited) = edited(&seen.bytes, &change, seen.shown)?;
+        if ctx.files().jot(&path, &seen.bytes, &bytes) {
+            return Ok(edited);
+        }
+    }
     ctx.files()
         .work(path, move |desk| apply(desk, desk.path(), &change))
         .await
 }
+
+/// Larger files are changed beside the runtime.
+const GLANCED: usize = 64 << 10;
 
 struct Change {
     old: String,
@@ -83,17 +94,24 @@ struct Change {
     all: bool,
 }
 
+impl Change {
+    /// Whether it can be meant so.
+    fn is_sound(&self) -> Result<(), ToolError> {
+        if self.old == self.new {
+            return Err(ToolError::validation(
+                "`old_string` and `new_string` are the same, so there is nothing to change",
+            ));
+        }
+        match marker::placeholder(&self.new) {
+            Some((line, said)) if !self.old.contains(said) => {
+                Err(left_out("new_string", line, said))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 fn apply(desk: &Desk<'_>, path: &Path, change: &Change) -> Result<Edited, ToolError> {
-    if change.old == change.new {
-        return Err(ToolError::validation(
-            "`old_string` and `new_string` are the same, so there is nothing to change",
-        ));
-    }
-    if let Some((line, said)) = marker::placeholder(&change.new)
-        && !change.old.contains(said)
-    {
-        return Err(left_out("new_string", line, said));
-    }
     let shown = desk.shown(path);
     if desk.look(path)?.is_none() && change.old.is_empty() {
         make_around(desk, path)?;
@@ -109,12 +127,18 @@ fn apply(desk: &Desk<'_>, path: &Path, change: &Change) -> Result<Edited, ToolEr
     if looked.size > LARGEST {
         return Err(too_large(desk, path, looked.size));
     }
-    let bytes = desk.read(path)?;
+    let (bytes, edited) = edited(&desk.read(path)?, change, shown)?;
+    desk.write(path, &bytes)?;
+    Ok(edited)
+}
+
+/// A file after the change.
+fn edited(bytes: &[u8], change: &Change, shown: String) -> Result<(Vec<u8>, Edited), ToolError> {
     let script = match bytes.is_empty() {
         true => Script::UTF_8,
-        false => text::detect(&bytes, true).ok_or_else(|| no_text(&shown))?,
+        false => text::detect(bytes, true).ok_or_else(|| no_text(&shown))?,
     };
-    let (before, broken) = text::decode(&bytes, script);
+    let (before, broken) = text::decode(bytes, script);
     // What was read as something that it may not be must at least come back as it was.
     if broken || text::encode(&before, script)? != bytes {
         let name = script.name();
@@ -125,13 +149,13 @@ fn apply(desk: &Desk<'_>, path: &Path, change: &Change) -> Result<Edited, ToolEr
     }
     let (after, lines) = replaced(&before, change, &shown)?;
     let bytes = text::encode(&after, script)?;
-    desk.write(path, &bytes)?;
-    Ok(Edited {
+    let edited = Edited {
         path: shown,
         replacements: lines.len(),
         lines: lines.into_iter().take(NAMED).collect(),
         bytes: bytes.len() as u64,
-    })
+    };
+    Ok((bytes, edited))
 }
 
 /// The text after the change, and the lines at which it changed.

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::harness::*;
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, lock};
 use crate::{
-    Answer, Call, ChangesState, Diff, DiffForm, ErrorKind, Keeper, Keeping, NewToken, Permission,
-    Principal, PrincipalKind, Reply, RunState, Store as _, Tool, ToolError, UndoCall, Verdict,
-    Wait,
+    Answer, Call, ChangesFilter, ChangesState, Diff, DiffForm, ErrorKind, Keeper, Keeping,
+    NewToken, Permission, Principal, PrincipalKind, Reply, RunState, Store as _, Tool, ToolError,
+    UndoCall, Verdict, Wait,
 };
 use helve_core::def::Risk;
 use serde_json::{Value, json};
@@ -392,6 +392,145 @@ async fn a_crash_leaves_all_or_nothing() {
     };
     assert!(hub.undo_run(&answer).await.is_ok());
     assert_eq!(hub.read("more"), None);
+}
+
+/// The redo as another boot would have written it.
+async fn another_boot(hub: &Hub) -> usize {
+    let kept = hub.store.all_changes(with_redo(), 99).await.unwrap();
+    for changes in &kept {
+        let redo = changes.redo.as_ref().unwrap();
+        let at = redo.windows(7).position(|w| w == b"\"boot\":").unwrap() + 8;
+        let mut redo = redo.clone();
+        redo[at..at + 4].copy_from_slice(b"0000");
+        hub.store.put_redo(&changes.run, redo);
+    }
+    kept.len()
+}
+
+fn with_redo() -> ChangesFilter {
+    ChangesFilter {
+        redo: true,
+        ..ChangesFilter::default()
+    }
+}
+
+/// What was answered is there when the system went down and lost the file, and can be undone.
+#[tokio::test]
+async fn what_the_system_lost_is_done_again() {
+    let hub = place(allow()).await;
+    let first = hub.call("a_write", json!({"data/old": "new"})).await;
+    let second = hub.call("a_write", json!({"data/old": "newer"})).await;
+    assert!(first.is_ok() && second.is_ok());
+    assert_eq!(hub.read("old").as_deref(), Some("newer"));
+    assert!(hub.stage_is_empty());
+    assert_eq!(another_boot(&hub).await, 2);
+    for lost in ["old", "new", ""] {
+        fs::write(hub.root.path().join("data/old"), lost).unwrap();
+        let objects = hub.root.path().join(".helve/changes/objects");
+        fs::remove_dir_all(&objects).unwrap();
+        let before = hub.store.all_changes(with_redo(), 9).await.unwrap();
+        let again = kept(&hub).await;
+        assert_eq!(hub.read("old").as_deref(), Some("newer"), "{lost}");
+        assert_eq!(hub.store.all_changes(with_redo(), 9).await.unwrap(), []);
+        drop(again);
+        for changes in before {
+            hub.store.put_redo(&changes.run, changes.redo.unwrap());
+        }
+    }
+    let hub = Hub {
+        kernel: kept(&hub).await,
+        ..hub
+    };
+    let undone = hub.undo(of(&[&first, &second])).await;
+    assert!(undone.is_ok(), "{undone:?}");
+    assert_eq!(hub.read("old").as_deref(), Some("old"));
+}
+
+/// What was about to happen when the system went down happens, or is told not to have.
+#[tokio::test]
+async fn what_was_intended_when_the_system_went_down_has_an_end() {
+    for (found, ends) in [("old", "newer"), ("newer", "newer"), ("theirs", "theirs")] {
+        let hub = place(allow()).await;
+        let gate = hub.store.hold("keep_changes");
+        let kernel = hub.kernel.clone();
+        let call = Call::new(ann(), "a_write", json!({"data/old": "newer"}));
+        let running = tokio::spawn(async move { kernel.call(call).await });
+        gate.arrival().await;
+        running.abort();
+        assert_eq!(another_boot(&hub).await, 1);
+        fs::write(hub.root.path().join("data/old"), found).unwrap();
+        let again = kept(&hub).await;
+        assert_eq!(hub.read("old").as_deref(), Some(ends));
+        let runs = hub.store.runs(Default::default(), 9).await.unwrap();
+        let state = match ends {
+            "newer" => RunState::Succeeded,
+            _ => RunState::Failed,
+        };
+        assert_eq!(runs[0].state, state, "{found}");
+        assert_eq!(hub.store.all_changes(with_redo(), 9).await.unwrap(), []);
+        drop((again, gate));
+    }
+}
+
+/// A change that goes by the disk comes after what is to be done again, and never before it.
+#[tokio::test]
+async fn whoever_goes_by_the_disk_waits_for_it() {
+    let hub = place(allow()).await;
+    let first = hub.call("a_write", json!({"data/old": "new"})).await;
+    assert_eq!(
+        hub.store.all_changes(with_redo(), 9).await.unwrap().len(),
+        1
+    );
+    // Where it cannot be let go of, nothing is changed.
+    hub.store.fail("forget_redo");
+    let both = json!({"data/old": "both", "data/other": "both"});
+    let refused = hub.call("a_write", both.clone()).await;
+    assert!(refused.result.is_err());
+    assert_eq!(hub.read("old").as_deref(), Some("new"));
+    assert!(hub.undo_run(&first).await.result.is_err());
+    assert_eq!(hub.read("old").as_deref(), Some("new"));
+    hub.store.mend();
+    assert!(hub.undo_run(&first).await.is_ok());
+    assert_eq!(hub.store.all_changes(with_redo(), 9).await.unwrap(), []);
+    assert_eq!(hub.read("old").as_deref(), Some("old"));
+}
+
+/// Beside the calls, and when the kernel closes.
+#[tokio::test]
+async fn what_is_on_the_disk_is_not_kept_for_long() {
+    let hub = place(allow()).await;
+    hub.call("a_write", json!({"data/old": "new"})).await;
+    while !hub
+        .store
+        .all_changes(with_redo(), 9)
+        .await
+        .unwrap()
+        .is_empty()
+    {
+        tokio::task::yield_now().await;
+    }
+    hub.call("a_write", json!({"data/old": "newer"})).await;
+    hub.kernel.close(Duration::from_secs(5)).await;
+    assert_eq!(hub.store.all_changes(with_redo(), 9).await.unwrap(), []);
+}
+
+/// Of a change that was refused after its intent was on the disk nothing is done again.
+#[tokio::test]
+async fn what_was_refused_is_not_done_by_a_start() {
+    let hub = place(allow()).await;
+    let gate = hub.store.hold("keep_changes");
+    let kernel = hub.kernel.clone();
+    let call = Call::new(ann(), "a_write", json!({"data/old": "mine"}));
+    let running = tokio::spawn(async move { kernel.call(call).await });
+    gate.arrival().await;
+    fs::write(hub.root.path().join("data/old"), "theirs").unwrap();
+    gate.open();
+    let answer = running.await.unwrap();
+    assert_eq!(answer.result.unwrap_err().kind, ErrorKind::Conflict);
+    // Its end was waited for.
+    assert_eq!(lock(&hub.store.soon).last(), Some(&false));
+    assert_eq!(hub.store.all_changes(with_redo(), 9).await.unwrap(), []);
+    assert_eq!(hub.read("old").as_deref(), Some("theirs"));
 }
 
 #[tokio::test]

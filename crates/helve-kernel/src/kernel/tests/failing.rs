@@ -44,6 +44,11 @@ impl FailingStore {
         lock(&self.failing).clear();
     }
 
+    /// Puts another redo in the place of the one that is kept.
+    pub(super) fn put_redo(&self, run: &RunId, redo: Vec<u8>) {
+        self.store.put_redo(run, redo);
+    }
+
     /// The verb waits at the gate once it has done its work.
     pub(super) fn hold(&self, verb: &'static str) -> super::harness::Gate {
         let gate = super::harness::Gate::default();
@@ -265,6 +270,10 @@ impl Store for FailingStore {
 
     async fn expire_changes(&self, run: &RunId, record: Record) -> Result<bool, StoreError> {
         pass!(self, expire_changes(run, record))
+    }
+
+    async fn forget_redo(&self, runs: Vec<RunId>) -> Result<bool, StoreError> {
+        pass!(self, forget_redo(runs))
     }
 
     async fn purge_rows(

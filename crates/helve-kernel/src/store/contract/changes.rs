@@ -32,6 +32,7 @@ fn changes_of(run: &RunId, state: ChangesState) -> Changes {
         rows: Vec::new(),
         staged: Some(b"where".to_vec()),
         reply: Some(json!({"ok": true, "data": [1, "\u{4e2d}"]})),
+        redo: None,
     }
 }
 
@@ -169,7 +170,11 @@ pub async fn commits_have_an_order(store: Kept) {
     assert_eq!(store.changes(&late.id).await.unwrap(), Some(third.clone()));
 
     let list = |state, from| {
-        let filter = ChangesFilter { state, from };
+        let filter = ChangesFilter {
+            state,
+            from,
+            ..ChangesFilter::default()
+        };
         let store = store.clone();
         async move { store.all_changes(filter, 9).await.unwrap() }
     };
@@ -475,4 +480,73 @@ pub async fn the_hub_changes_records_all_or_none(store: Kept) {
     });
     let firsts = firsts.await.into_iter().filter(|first| *first).count();
     assert_eq!(firsts, 1, "only one is first");
+}
+
+/// A change of one file, which can be applied once more.
+fn with_redo(run: &RunId) -> Changes {
+    Changes {
+        redo: Some(b"again\xff\n".to_vec()),
+        staged: None,
+        reply: None,
+        ..changes_of(run, ChangesState::Committing)
+    }
+}
+
+pub async fn a_redo_is_kept_until_it_is_forgotten(store: Kept) {
+    let run = at_work(&store).await;
+    let changes = with_redo(&run.id);
+    let keep = || store.keep_changes(changes.clone(), None, record("run.committing", &run.id));
+    assert!(adds(&store, 1, keep()).await);
+    assert!(!adds(&store, 0, keep()).await, "a run has one changeset");
+    assert_eq!(store.changes(&run.id).await.unwrap(), Some(changes.clone()));
+    let with = ChangesFilter {
+        redo: true,
+        ..ChangesFilter::default()
+    };
+    let kept = || async { store.all_changes(with.clone(), 9).await.unwrap() };
+    assert_eq!(kept().await, [changes.clone()]);
+    // What has no end yet may have to be done again.
+    let forgotten = store.forget_redo(vec![run.id.clone()]).await.unwrap();
+    assert!(!forgotten);
+    assert_eq!(kept().await, [changes.clone()]);
+
+    let end = Move {
+        changes: Some(Settled::Committed(vec![touched(b"/a")])),
+        soon: true,
+        ..step(&run.id, &[Running], Succeeded, 2_000)
+    };
+    let moved = store.move_run(end, record("run.ended", &run.id));
+    assert!(adds(&store, 1, moved).await);
+    assert_eq!(get(&store, &run.id).await.state, Succeeded);
+    let now = store.changes(&run.id).await.unwrap().unwrap();
+    assert_eq!(
+        (now.state, &now.redo, now.order.is_some()),
+        (ChangesState::Committed, &changes.redo, true)
+    );
+    let history = store.history(HistoryFilter::default(), 9).await.unwrap();
+    assert_eq!(history.len(), 1);
+    assert_eq!(history[0].touched, touched(b"/a"));
+
+    let other = committed(&store, &[b"/b"]).await;
+    let runs = vec![run.id.clone(), other.run, RunId::fresh()];
+    assert!(store.forget_redo(runs).await.unwrap());
+    assert_eq!(kept().await, []);
+    let after = store.changes(&run.id).await.unwrap().unwrap();
+    assert_eq!(after, Changes { redo: None, ..now });
+}
+
+pub async fn what_is_dropped_is_not_done_again(store: Kept) {
+    let run = at_work(&store).await;
+    let keep = store.keep_changes(with_redo(&run.id), None, record("run.committing", &run.id));
+    assert!(adds(&store, 1, keep).await);
+    let end = Move {
+        changes: Some(Settled::Dropped),
+        ..step(&run.id, &[Running], RunState::Failed, 2_000)
+    };
+    let moved = store.move_run(end, record("run.ended", &run.id));
+    assert!(adds(&store, 1, moved).await);
+    let now = store.changes(&run.id).await.unwrap().unwrap();
+    assert_eq!((now.state, &now.redo), (ChangesState::Dropped, &None));
+    let history = store.history(HistoryFilter::default(), 9).await.unwrap();
+    assert_eq!(history, []);
 }

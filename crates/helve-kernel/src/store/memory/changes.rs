@@ -32,7 +32,10 @@ impl AllChanges {
         };
         (changes.staged, changes.reply) = (None, None);
         match settled {
-            Settled::Dropped => changes.state = ChangesState::Dropped,
+            Settled::Dropped => {
+                changes.state = ChangesState::Dropped;
+                changes.redo = None;
+            }
             Settled::Committed(paths) => {
                 self.last += 1;
                 changes.state = ChangesState::Committed;
@@ -89,6 +92,26 @@ impl AllChanges {
         self.by_run.get(run).cloned()
     }
 
+    #[cfg(test)]
+    pub(super) fn put_redo(&mut self, run: &RunId, redo: Vec<u8>) {
+        if let Some(changes) = self.by_run.get_mut(run) {
+            changes.redo = Some(redo);
+        }
+    }
+
+    pub(super) fn forget_redo(&mut self, runs: &[RunId]) -> bool {
+        let mut none = true;
+        for run in runs {
+            if let Some(changes) = self.by_run.get_mut(run) {
+                match changes.state {
+                    ChangesState::Committing => none &= changes.redo.is_none(),
+                    _ => changes.redo = None,
+                }
+            }
+        }
+        none
+    }
+
     pub(super) fn forget(&mut self, run: &RunId) {
         self.by_run.remove(run);
     }
@@ -100,6 +123,7 @@ impl AllChanges {
         all.into_iter()
             .filter(|c| filter.state.is_none_or(|s| c.state == s))
             .filter(|c| filter.from.is_none_or(|n| c.order.is_some_and(|o| o >= n)))
+            .filter(|c| c.redo.is_some() || !filter.redo)
             .take(limit)
             .cloned()
             .collect()

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use helve_core::audit::Hash;
 use helve_kernel::store::Move;
 use helve_kernel::store::contract::step;
-use helve_kernel::{RowChange, RunState};
+use helve_kernel::{Changes, ChangesState, HistoryFilter, RowChange, RunState, Settled, Touched};
 use proptest::prelude::*;
 
 use super::sharing::hold;
@@ -48,6 +49,128 @@ fn killed(folder: &TempDir) -> TempDir {
         std::fs::copy(folder.path().join(&name), copy.path().join(&name)).unwrap();
     }
     copy
+}
+
+/// A call that changes one file: a start, what it is about to change, and an end if it comes to
+/// that.
+async fn change(store: &SqliteStore, settled: Option<Settled>) -> (Run, Changes) {
+    let run = running();
+    let opening = store.open_run_soon(run.clone(), record("run.started", &run.id));
+    opening.await.unwrap();
+    let changes = Changes {
+        run: run.id.clone(),
+        id: Hash::of(b"manifest"),
+        state: ChangesState::Committing,
+        at: run.created,
+        count: 1,
+        order: None,
+        pinned: false,
+        manifest: b"manifest \xff".to_vec(),
+        rows: Vec::new(),
+        staged: None,
+        reply: None,
+        redo: Some(b"redo\n\xfe".to_vec()),
+    };
+    let note = record("run.committing", &run.id);
+    assert!(
+        store
+            .keep_changes(changes.clone(), None, note)
+            .await
+            .unwrap()
+    );
+    if let Some(settled) = settled {
+        let end = Move {
+            changes: Some(settled),
+            ..end_of(&run, true)
+        };
+        let ended = store.move_run(end, record("run.ended", &run.id));
+        assert!(ended.await.unwrap());
+    }
+    (run, changes)
+}
+
+fn committed() -> Settled {
+    Settled::Committed(vec![Touched {
+        path: b"/a \xff".to_vec(),
+        kind: "changed".to_owned(),
+    }])
+}
+
+/// What is about to change is on the disk before anybody is told, and by way of the journal.
+#[tokio::test]
+async fn changes_of_one_file_are_in_the_journal() {
+    let (store, folder) = fresh();
+    call(&store).await;
+    store.audit_head().await.unwrap();
+    let release = hold(&store).await;
+    let calls = store.writer.calls().clone();
+    let (_, open) = change(&store, None).await;
+    assert_eq!((calls.written(), calls.is_durable()), (4, 4));
+    let (_, done) = change(&store, Some(committed())).await;
+    assert_eq!((calls.written(), calls.is_durable()), (7, 6));
+    let (_, dropped) = change(&store, Some(Settled::Dropped)).await;
+    // In its order it is all there after a kill.
+    let left = killed(&folder);
+    drop(release);
+    for store in [
+        SqliteStore::open(&file(&left)).unwrap(),
+        SqliteStore::open(&file(&killed(&left))).unwrap(),
+    ] {
+        let get = async |changes: &Changes| store.changes(&changes.run).await.unwrap().unwrap();
+        assert_eq!(get(&open).await, open);
+        let now = get(&done).await;
+        let wanted = Changes {
+            state: ChangesState::Committed,
+            order: Some(1),
+            ..done.clone()
+        };
+        assert_eq!(now, wanted);
+        let wanted = Changes {
+            state: ChangesState::Dropped,
+            redo: None,
+            ..dropped.clone()
+        };
+        assert_eq!(get(&dropped).await, wanted);
+        let states = [
+            (&open, RunState::Running),
+            (&done, RunState::Succeeded),
+            (&dropped, RunState::Succeeded),
+        ];
+        for (changes, state) in states {
+            let run = store.run(&changes.run).await.unwrap().unwrap();
+            assert_eq!(run.state, state);
+        }
+        let history = store.history(HistoryFilter::default(), 9).await.unwrap();
+        let paths: Vec<_> = history.into_iter().map(|past| past.touched.path).collect();
+        assert_eq!(paths, [b"/a \xff".to_vec()]);
+        store.close().await;
+    }
+}
+
+/// What is too long for the journal goes to the tables, and so does its end.
+#[tokio::test]
+async fn long_changes_go_to_the_tables() {
+    let (store, _folder) = fresh();
+    let run = running();
+    let opening = store.open_run_soon(run.clone(), record("run.started", &run.id));
+    opening.await.unwrap();
+    let (_, short) = change(&store, Some(committed())).await;
+    let long = Changes {
+        run: run.id.clone(),
+        redo: Some(vec![7; 300_000]),
+        ..short
+    };
+    let kept = store.keep_changes(long.clone(), None, record("run.committing", &run.id));
+    assert!(kept.await.unwrap());
+    assert_eq!(store.changes(&run.id).await.unwrap(), Some(long));
+    let end = Move {
+        changes: Some(committed()),
+        ..end_of(&run, true)
+    };
+    let ended = store.move_run(end, record("run.ended", &run.id));
+    assert!(ended.await.unwrap());
+    let now = store.changes(&run.id).await.unwrap().unwrap();
+    assert_eq!((now.state, now.order), (ChangesState::Committed, Some(2)));
 }
 
 /// The runs that are over, oldest first, and how many entries there are.

@@ -50,7 +50,7 @@ async fn a_store_that_is_not_whole_does_not_open() {
         ),
         (
             "PRAGMA user_version = 99",
-            "the store was made by a newer helve (schema 99, this one knows 4); start that one",
+            "the store was made by a newer helve (schema 99, this one knows 5); start that one",
         ),
         (
             "PRAGMA user_version = -1",
