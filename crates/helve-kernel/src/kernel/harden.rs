@@ -28,6 +28,7 @@ const SOON: Duration = Duration::from_millis(500);
 /// What is applied and not known to be on the disk.
 #[derive(Default)]
 pub(super) struct Hardening {
+    /// Each stays here until nothing is kept to do it again.
     placed: std::sync::Mutex<Vec<(RunId, Changeset)>>,
     /// Somebody will see to it.
     due: AtomicBool,
@@ -104,16 +105,14 @@ impl Kernel {
             return Ok(());
         }
         let _turn = hardening.turn.lock().await;
-        let placed = std::mem::take(&mut *lock(&hardening.placed));
+        let placed = lock(&hardening.placed).clone();
         if placed.is_empty() {
             return Ok(());
         }
-        let done = self.hardened(&placed).await;
-        if done.is_err() {
-            // Those that came meanwhile came later.
-            lock(&hardening.placed).splice(..0, placed);
-        }
-        done
+        self.hardened(&placed).await?;
+        let done = |run: &RunId| placed.iter().any(|(other, _)| other == run);
+        lock(&hardening.placed).retain(|(run, _)| !done(run));
+        Ok(())
     }
 
     async fn hardened(&self, placed: &[(RunId, Changeset)]) -> Result<(), ToolError> {

@@ -495,6 +495,24 @@ async fn whoever_goes_by_the_disk_waits_for_it() {
     assert_eq!(hub.read("old").as_deref(), Some("old"));
 }
 
+/// What somebody else has begun to bring to the disk is waited for as well.
+#[tokio::test]
+async fn whoever_goes_by_the_disk_waits_until_the_redo_is_gone() {
+    let hub = place(allow()).await;
+    let first = hub.call("a_write", json!({"data/old": "new"})).await;
+    let gate = hub.store.hold("forget_redo");
+    gate.arrival().await;
+    let kernel = hub.kernel.clone();
+    let undo = of(&[&first]);
+    let mut undo = tokio::spawn(async move { kernel.undo(&Arc::new(ann()), undo).await });
+    let early = tokio::time::timeout(Duration::from_millis(300), &mut undo).await;
+    assert!(early.is_err(), "{early:?}");
+    assert_eq!(hub.read("old").as_deref(), Some("new"));
+    gate.open();
+    assert!(undo.await.unwrap().is_ok());
+    assert_eq!(hub.read("old").as_deref(), Some("old"));
+}
+
 /// Beside the calls, and when the kernel closes.
 #[tokio::test]
 async fn what_is_on_the_disk_is_not_kept_for_long() {
