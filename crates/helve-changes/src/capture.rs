@@ -118,8 +118,8 @@ impl Staged {
         }
     }
 
-    /// One file that changes, whose contents are held in memory.
-    pub(crate) fn of_one(changeset: Changeset, stamp: Option<Stamp>, quick: Quick) -> Self {
+    /// At most one file that changes, whose contents are held in memory.
+    pub(crate) fn of_one(changeset: Changeset, stamp: Option<Stamp>, quick: Option<Quick>) -> Self {
         let path = changeset.changes.first().map(|c| c.path.clone());
         let stamps = path.zip(stamp).map(|(path, stamp)| Stamped { path, stamp });
         Self {
@@ -128,7 +128,7 @@ impl Staged {
             stamps: stamps.into_iter().collect(),
             lease: None,
             past: false,
-            quick: Some(quick),
+            quick,
         }
     }
 

@@ -98,20 +98,25 @@ impl Files {
         self.noted(path, bytes, Some(seen)).unwrap_or(false)
     }
 
-    /// Brings what is held in memory into the stage.
+    /// Brings what is held in memory into the stage. Held until it is there: whoever comes
+    /// meanwhile waits for it, and where it fails it is not lost.
     pub(super) fn lay(&self) -> Result<(), Error> {
-        let Some(note) = self.take_note() else {
+        let mut held = self.note.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(note) = held.as_ref() else {
             return Ok(());
         };
         let path = self.real(&note.place);
         self.ensure_stage()?;
         let mut file = self.fresh(&note.place, &path)?;
-        file.write_all(&note.bytes).at("write", &path)
+        file.write_all(&note.bytes).at("write", &path)?;
+        *held = None;
+        Ok(())
     }
 
+    /// Not where it was tried to be laid into the stage: there may be a part of it.
     fn take_note(&self) -> Option<Note> {
         let mut note = self.note.lock().unwrap_or_else(PoisonError::into_inner);
-        note.take()
+        note.take_if(|_| self.aside.get().is_none())
     }
 
     /// The changes so far, where they are one small file and nothing is in the stage; its
@@ -150,10 +155,10 @@ impl Files {
         let roots = writable.map(|r| r.lower.path.clone()).collect();
         let changeset = Changeset::new(roots, changes);
         allowed.check(&changeset)?;
-        let quick = Quick {
+        let quick = (!changeset.is_empty()).then(|| Quick {
             before: old,
             after: note.bytes,
-        };
+        });
         Ok(Some(Staged::of_one(changeset, stamp, quick)))
     }
 }
@@ -174,7 +179,7 @@ fn there(spot: &Spot) -> std::io::Result<Option<Option<There>>> {
     let Thing::File(mut file, meta) = found.kind else {
         return Ok(None);
     };
-    if links != 1 || marked || stamp.size > MOST as u64 {
+    if links != 1 || marked || stamp.size > MOST as u64 || is_privileged(&meta) {
         return Ok(None);
     }
     let mut bytes = Vec::with_capacity(stamp.size as usize + 1);
@@ -182,6 +187,12 @@ fn there(spot: &Spot) -> std::io::Result<Option<Option<There>>> {
     // A content that changed while it was read is of no moment.
     let same = Stamp::of(&sys::fstat(&file)?) == stamp && bytes.len() as u64 == stamp.size;
     Ok(same.then_some(Some(There { bytes, meta, stamp })))
+}
+
+/// Whether whoever runs it gets rights by that.
+fn is_privileged(meta: &Meta) -> bool {
+    let mut names = meta.xattrs.iter().map(|xattr| &xattr.name.0[..]);
+    meta.mode & 0o6000 != 0 || names.any(|name| name == b"security.capability")
 }
 
 /// What a new file gets: what root writes for somebody should be theirs.
