@@ -57,6 +57,17 @@ pub(crate) fn set(fd: impl AsFd, to: &Meta, now: &Meta) -> io::Result<()> {
     Ok(())
 }
 
+/// Makes a file that was just made have `to` and nothing else: the folder that it was made in
+/// may have given it an access list.
+pub(crate) fn set_new(fd: impl AsFd, to: &Meta) -> io::Result<()> {
+    let (xattrs, _) = crate::tree::xattrs(fd.as_fd())?;
+    let now = Meta {
+        xattrs,
+        ..Meta::none()
+    };
+    set(fd, to, &now)
+}
+
 /// Sets when a file was last written.
 pub(crate) fn set_time(fd: impl AsFd, time: Time) -> io::Result<()> {
     Ok(fs::futimens(fd, &stamps(time))?)

@@ -305,7 +305,7 @@ fn look_once(parent: &OwnedFd, name: &OsStr) -> io::Result<Option<Found>> {
                 return Err(Errno::STALE.into());
             }
             stamp = opened;
-            let (kept, books) = xattrs(&fd)?;
+            let (kept, books) = xattrs(fd.as_fd())?;
             marks = books;
             match kind {
                 FileType::Directory => Thing::Dir(fd, meta(kept)),
@@ -333,7 +333,7 @@ fn look_once(parent: &OwnedFd, name: &OsStr) -> io::Result<Option<Found>> {
 }
 
 /// Attributes that belong to a file, and those by which an overlay keeps its books.
-fn xattrs(fd: &OwnedFd) -> io::Result<(Vec<Xattr>, Vec<Xattr>)> {
+pub(crate) fn xattrs(fd: BorrowedFd<'_>) -> io::Result<(Vec<Xattr>, Vec<Xattr>)> {
     let mut space = [0u8; 1024];
     let listed = match fs::flistxattr(fd, &mut space[..]) {
         Ok(0) | Err(Errno::NOTSUP) => return Ok(Default::default()),

@@ -24,7 +24,7 @@ use crate::capture::{Source, create, sum};
 use crate::each::each;
 use crate::error::{At, Conflict, Error, Why};
 use crate::meta;
-use crate::state::{FileState, Meta, State};
+use crate::state::{FileState, State};
 use crate::tree::{Thing, look_at};
 
 /// What is ready to be renamed into place.
@@ -205,7 +205,7 @@ impl Work<'_> {
             }
         }
         let to = sparse.finish().at("prepare", path)?;
-        meta::set(&to, &file.meta, &Meta::none()).at("prepare", path)?;
+        meta::set_new(&to, &file.meta).at("prepare", path)?;
         meta::set_time(&to, file.mtime).at("prepare", path)?;
         if self.now.few() {
             to.sync_all().at("prepare", path)?;
