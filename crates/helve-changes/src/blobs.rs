@@ -136,9 +136,15 @@ impl Blobs {
 
     /// Keeps a content whose hash is known.
     pub(crate) fn put(&self, hash: &Hash, bytes: &[u8]) -> Result<(), Error> {
-        if self.has(hash) {
-            return Ok(());
+        match self.has(hash) {
+            true => Ok(()),
+            false => self.put_anew(hash, bytes),
         }
+    }
+
+    /// The same, also where it is there: it may have been lost in part when the system went
+    /// down, or may never reach the disk.
+    pub(crate) fn put_anew(&self, hash: &Hash, bytes: &[u8]) -> Result<(), Error> {
         let packed = COMPRESSOR.with_borrow_mut(|compressor| {
             if compressor.is_none() {
                 *compressor = Some(zstd::bulk::Compressor::new(LEVEL)?);
@@ -147,25 +153,12 @@ impl Blobs {
             compressor.compress(bytes)
         });
         let packed = packed.at("compress for", &self.folder)?;
-        self.charge(packed.len() as u64)?;
+        if !self.has(hash) {
+            self.charge(packed.len() as u64)?;
+        }
         let (aside, mut file) = self.aside()?;
         file.write_all(&packed).at("write", &aside)?;
         self.settle(&aside, hash)
-    }
-
-    /// The same, where what is there may have been lost in part when the system went down.
-    pub(crate) fn mend(&self, hash: &Hash, bytes: &[u8]) -> Result<(), Error> {
-        match self.read(hash, &mut io::sink()) {
-            Ok(_) => return Ok(()),
-            Err(Error::Image { .. }) => {}
-            Err(error) => return Err(error),
-        }
-        let place = self.place(hash);
-        match fs::remove_file(&place) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
-            gone => gone.at("remove", &place)?,
-        }
-        self.put(hash, bytes)
     }
 
     /// Keeps what is read, and tells its hash and size; never more than a piece of it

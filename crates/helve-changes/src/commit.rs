@@ -40,8 +40,8 @@ use crate::tree::{Stamp, Tree};
 use apply::Op;
 pub(crate) use now::{Now, scan};
 use prepare::Prepared;
-pub use quick::Placed;
 pub(crate) use quick::Quick;
+pub use quick::{Came, Placed, Redone, Trouble};
 
 /// Where commits are written down before they happen. One commit at a time.
 #[derive(Debug)]

@@ -119,6 +119,13 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// Whether something could not be brought to the disk that was in memory.
+    pub fn is_failed_sync(&self) -> bool {
+        matches!(self, Self::Io { what, .. } if what.starts_with("sync"))
+    }
+}
+
 /// What is wrong with a before-image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ImageFault {

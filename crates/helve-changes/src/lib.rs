@@ -29,7 +29,7 @@ pub mod visible;
 pub use blobs::{Blobs, Gc, Kept, Lease, Plan, Retention};
 pub use capture::{Copied, Overlay, Staged, capture_copy, capture_overlay, copy_tree};
 pub use changeset::{Change, Changeset, Kind, Totals};
-pub use commit::{Ended, Journal, Outcome, Placed, Probe};
+pub use commit::{Came, Ended, Journal, Outcome, Placed, Probe, Redone, Trouble};
 pub use error::{Conflict, Error, ImageFault, Why};
 pub use files::{Access, Beneath, Files, Looked, Root, What};
 pub use guard::Allowed;

@@ -1,25 +1,38 @@
 //! Where file changes are held: in the stage until they are applied, in the journal
 //! while they are, and what was there before for as long as it may be wanted back.
 
+use std::fmt;
 use std::fs;
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use helve_changes::{Allowed, Blobs, Ended, Error, Journal, Staged};
+use helve_changes::{
+    Allowed, Blobs, Changeset, Ended, Error, Journal, Placed, Probe, Redone, Staged, Trouble,
+};
 use helve_core::audit::Hash;
 
 use crate::{RunId, ToolError};
 
 /// Holds file changes, in a folder of its own.
-#[derive(Debug)]
 pub struct Keeper {
     blobs: Blobs,
     journal: Journal,
     stage: PathBuf,
+    /// Makes a step fail, in tests.
+    probe: Box<dyn Probe + Send>,
     /// One commit at a time.
     pub(crate) commits: tokio::sync::Mutex<()>,
+}
+
+impl fmt::Debug for Keeper {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Keeper");
+        shown
+            .field("folder", &self.folder())
+            .finish_non_exhaustive()
+    }
 }
 
 impl Keeper {
@@ -45,8 +58,16 @@ impl Keeper {
             blobs: Blobs::open(&folder.join("objects"), quota)?,
             journal: Journal::open(&folder.join("journal"))?,
             stage,
+            probe: Box::new(()),
             commits: tokio::sync::Mutex::default(),
         })
+    }
+
+    /// The same, whose steps after a change is in place fail when the probe says so.
+    #[cfg(test)]
+    pub(crate) fn probed(self, probe: impl Probe + Send + 'static) -> Self {
+        let probe = Box::new(probe);
+        Self { probe, ..self }
     }
 
     /// The folder of all of it, which no tool should see.
@@ -103,6 +124,17 @@ impl Keeper {
         let _turn = self.commits.lock().await;
         self.blocking(move |keeper| keeper.journal.place(&staged, &allowed, &keeper.blobs))
             .await
+    }
+
+    /// Brings changes to the disk; tells of which it could not. Blocks.
+    pub(crate) fn harden(&self, placed: &[Changeset]) -> Vec<Trouble> {
+        let probe = &*self.probe;
+        self.journal.harden_with(placed, &self.blobs, probe)
+    }
+
+    /// Does again what a crash may have lost. Blocks.
+    pub(crate) fn redo(&self, placed: &[Placed<'_>]) -> Result<Vec<Redone>, Error> {
+        self.journal.redo_with(placed, &self.blobs, &*self.probe)
     }
 
     /// Forgets a commit whose end is recorded, and what the run had staged.
@@ -222,7 +254,7 @@ pub(crate) fn refusal(error: &Error) -> ToolError {
     }
 }
 
-fn with_source(error: &Error) -> String {
+pub(crate) fn with_source(error: &Error) -> String {
     match std::error::Error::source(error) {
         Some(source) => format!("{error}: {source}"),
         None => error.to_string(),

@@ -25,6 +25,7 @@ mod past;
 mod paths;
 mod questions;
 mod recover;
+mod redo;
 mod reply;
 mod resume;
 mod rows;
@@ -589,7 +590,7 @@ impl Kernel {
             self.inner.tasks.wait().await;
         }
         // Where it cannot be done, the next start does it.
-        let _ = self.harden().await;
+        let _ = self.harden(&[]).await;
     }
 
     /// Sees a change through, also when whoever asked for it goes away in the middle:

@@ -7,14 +7,14 @@
 //! step.
 //!
 //! - *A rename is all or nothing*, and it is the only step that anybody sees.
-//! - *Nobody's change is lost.* What is neither as it was nor as it was to be has been changed by
-//!   somebody else since, and is left.
-//! - *Only a system that went down loses what was written.* In the same boot, what is there tells
-//!   whether it happened, and nothing is done again.
+//! - *Nobody's change is lost.* What had to go to make room is looked at before it is removed.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+mod harden;
+mod redo;
+
 use std::ffi::OsStr;
-use std::io::{self, Read as _, Write as _};
+use std::fs::File;
+use std::io::{self, Write as _};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::OnceLock;
@@ -27,16 +27,18 @@ use serde::{Deserialize, Serialize};
 use super::apply::{Op, Tolerance};
 use super::prepare::Prepared;
 use super::{
-    Ended, FEW, Journal, Outcome, PREFIX, Probe, Work, base_check, ops, owners, scan, step, trees,
+    Ended, Journal, Outcome, PREFIX, Probe, Work, base_check, ops, owners, scan, step, trees,
 };
 use crate::blobs::Blobs;
 use crate::capture::{Staged, create};
-use crate::changeset::{Change, Changeset};
+use crate::changeset::Changeset;
 use crate::error::{At, Conflict, Error, Why};
 use crate::guard::Allowed;
 use crate::meta;
-use crate::state::{FileState, Meta, State};
-use crate::tree::{Stamp, Tree};
+use crate::state::{FileState, State};
+use crate::tree::Stamp;
+pub use harden::Trouble;
+pub use redo::{Came, Placed, Redone};
 
 /// Contents that are nowhere but here.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,17 +47,6 @@ pub(crate) struct Quick {
     pub(crate) before: Option<Vec<u8>>,
     /// What is to be there.
     pub(crate) after: Vec<u8>,
-}
-
-/// A change that was put in place, or was about to be, and is not known to be on the disk.
-#[derive(Debug)]
-pub struct Placed<'p> {
-    /// What changed.
-    pub changeset: Changeset,
-    /// What was made durable with its intent.
-    pub redo: &'p [u8],
-    /// Whether it is on record that it happened.
-    pub ended: bool,
 }
 
 /// What a redo begins with, in one line.
@@ -170,130 +161,24 @@ impl Journal {
         let now = scan(&trees, changeset, &staged.stamps())?;
         base_check(changeset, &now)?;
         let _lease = blobs.lease()?;
-        keep(blobs, change, quick)?;
+        if let (Some(file), Some(bytes)) = (change.before.file(), &quick.before) {
+            blobs.put(&file.sha256, bytes)?;
+        }
         let work = Work {
             trees: &trees,
             now: &now,
             blobs,
             probe,
-            aside: "",
+            aside: &aside(changeset),
         };
-        work.put(changeset, &quick.after)?;
+        let ops = ops(changeset, &now, |change| &change.after)?;
+        work.put(&ops, &quick.after)?;
         Ok(Ended {
             id: changeset.id(),
             outcome: Outcome::Committed,
             left: Vec::new(),
         })
     }
-
-    /// Makes what was put in place durable, and what was there before. After it nothing has to
-    /// be done again.
-    pub fn harden(&self, placed: &[Changeset], blobs: &Blobs) -> Result<(), Error> {
-        let _lock = self.lock()?;
-        harden(placed, blobs)
-    }
-
-    /// Does again what a system that went down may have lost, in the order in which it was put
-    /// in place, and makes it durable. Call it at the start, after [`Journal::recover`].
-    pub fn redo(&self, placed: &[Placed<'_>], blobs: &Blobs) -> Result<Vec<Ended>, Error> {
-        self.redo_with(placed, blobs, &())
-    }
-
-    /// The same, for tests that stop it at a step.
-    pub fn redo_with(
-        &self,
-        placed: &[Placed<'_>],
-        blobs: &Blobs,
-        probe: &dyn Probe,
-    ) -> Result<Vec<Ended>, Error> {
-        let _lock = self.lock()?;
-        let mut ended = Vec::new();
-        for (at, one) in placed.iter().enumerate() {
-            let done = again(one, &placed[at + 1..], blobs, probe)?;
-            ended.push(done);
-        }
-        let changesets: Vec<Changeset> = placed.iter().map(|p| p.changeset.clone()).collect();
-        harden(&changesets, blobs)?;
-        Ok(ended)
-    }
-}
-
-/// Keeps what is there now.
-fn keep(blobs: &Blobs, change: &Change, quick: &Quick) -> Result<(), Error> {
-    match (change.before.file(), &quick.before) {
-        (Some(file), Some(bytes)) => blobs.put(&file.sha256, bytes),
-        _ => Ok(()),
-    }
-}
-
-fn again(
-    one: &Placed<'_>,
-    later: &[Placed<'_>],
-    blobs: &Blobs,
-    probe: &dyn Probe,
-) -> Result<Ended, Error> {
-    let changeset = &one.changeset;
-    let (then, quick) = read(one.redo, changeset)?;
-    let change = &changeset.changes[0];
-    let trees = trees(changeset)?;
-    let same_boot = boot() == Some(then.as_str());
-    if let (Some(file), Some(bytes)) = (change.before.file(), &quick.before) {
-        match same_boot {
-            true => blobs.put(&file.sha256, bytes)?,
-            false => blobs.mend(&file.sha256, bytes)?,
-        }
-    }
-    let now = scan(&trees, changeset, &BTreeMap::new())?;
-    let work = Work {
-        trees: &trees,
-        now: &now,
-        blobs,
-        probe,
-        aside: "",
-    };
-    work.clear_aside(changeset)?;
-    let state = now.state(&change.path);
-    let is = |other: &State| state.is_some_and(|now| now.same_linked(other));
-    let goes_on = || {
-        let of_path = later.iter().filter_map(|p| p.changeset.get(&change.path));
-        of_path.into_iter().any(|c| is(&c.before) || is(&c.after))
-    };
-    let torn = |now| is_torn(&trees, changeset, now, &quick.after);
-    let mut ended = Ended {
-        id: changeset.id(),
-        outcome: Outcome::Committed,
-        left: Vec::new(),
-    };
-    if is(&change.after) || (one.ended && same_boot) {
-        return Ok(ended);
-    }
-    if !same_boot && (is(&change.before) || state.is_some_and(torn)) {
-        work.put(changeset, &quick.after)?;
-    } else if !one.ended && !goes_on() {
-        ended.outcome = Outcome::RolledBack;
-        if !is(&change.before) {
-            let (path, why) = (change.path.clone(), Why::Changed);
-            ended.left.push(Conflict { path, why });
-        }
-    }
-    Ok(ended)
-}
-
-/// Whether a file is what file systems leave of one that was put in place when the system went
-/// down: the beginning of it, or zeros in places.
-fn is_torn(trees: &[Tree], changeset: &Changeset, now: &State, after: &[u8]) -> bool {
-    let change = &changeset.changes[0];
-    let (Some(found), Some((root, rel))) = (now.file(), changeset.root_of(&change.path)) else {
-        return false;
-    };
-    if found.size > after.len() as u64 || !found.links.is_empty() {
-        return false;
-    }
-    let mut bytes = Vec::new();
-    let read = trees[root].file(rel);
-    let read = read.and_then(|file| file.take(after.len() as u64 + 1).read_to_end(&mut bytes));
-    let fits = |(byte, meant): (&u8, &u8)| *byte == 0 || byte == meant;
-    read.is_ok() && bytes.len() <= after.len() && bytes.iter().zip(after).all(fits)
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -322,25 +207,31 @@ fn aside(changeset: &Changeset) -> String {
 
 impl Work<'_> {
     /// Writes the content aside, and renames it into place.
-    fn put(&self, changeset: &Changeset, bytes: &[u8]) -> Result<(), Error> {
-        let ops = ops(changeset, self.now, |change| &change.after)?;
+    fn put(&self, ops: &[Op<'_>], bytes: &[u8]) -> Result<(), Error> {
         let Some((op, file)) = ops.first().and_then(|op| Some((op, op.to.file()?))) else {
             return Ok(());
         };
         let path = &op.change.path;
         let (folder, _) = self.trees[op.root].parent(op.rel).at("open", path)?;
-        let name = aside(changeset);
-        let written = self.write_aside(&folder, &name, file, bytes);
-        let put = written.at("prepare", path).and_then(|()| {
-            if self.swap(op, &folder, &name)? == Swap::Done {
-                return Ok(());
+        let made = create(&folder, OsStr::new(self.aside)).at("prepare", path)?;
+        let ours = sys::fstat(&made).at("prepare", path)?.st_ino;
+        let put = self.fill(made, file, bytes).at("prepare", path);
+        let put = put.and_then(|()| match self.swap(op, &folder)? {
+            Swap::Done => Ok(()),
+            Swap::No => {
+                let folder = folder.try_clone().at("open", path)?;
+                let name = self.aside.to_owned();
+                let prepared = Prepared::of(op.root, folder, path.clone(), name);
+                self.apply(ops, &prepared, Tolerance::None).map(drop)
             }
-            let prepared = Prepared::of(op.root, folder, path.clone(), name.clone());
-            let put = self.apply(&ops, &prepared, Tolerance::None);
-            put.map(drop)
         });
-        if put.is_err() {
-            self.clear_aside(changeset)?;
+        // What somebody else saved may lie there by now; what cannot be looked at is left.
+        let is_ours = || {
+            self.lies_aside(&folder)
+                .is_ok_and(|stat| stat.st_ino == ours)
+        };
+        if put.is_err() && is_ours() {
+            let _ = sys::unlinkat(&folder, self.aside, AtFlags::empty());
         }
         put
     }
@@ -348,8 +239,8 @@ impl Work<'_> {
     /// Lets a file and the one that lies aside change places, and removes that one then. To
     /// rename over a file makes some file systems bring the new one to the disk first, which
     /// is not needed here. And it shows which file it was that had to go: where that is another
-    /// than was looked at, it gets its place back.
-    fn swap(&self, op: &Op<'_>, folder: &OwnedFd, aside: &str) -> Result<Swap, Error> {
+    /// than was looked at, or cannot be told, it gets its place back.
+    fn swap(&self, op: &Op<'_>, folder: &OwnedFd) -> Result<Swap, Error> {
         let path = &op.change.path;
         let (Some(name), Some(then)) = (op.rel.file_name(), self.now.stamp(path)) else {
             return Ok(Swap::No);
@@ -357,7 +248,8 @@ impl Work<'_> {
         if !op.now.same_kind(op.to) {
             return Ok(Swap::No);
         }
-        let exchange = || sys::renameat_with(folder, aside, folder, name, RenameFlags::EXCHANGE);
+        let flags = RenameFlags::EXCHANGE;
+        let exchange = || sys::renameat_with(folder, self.aside, folder, name, flags);
         let swapped = step(self.probe, "put in place", || Ok(exchange()?));
         match swapped {
             Err(e) if is_unable(&e) => return Ok(Swap::No),
@@ -366,101 +258,44 @@ impl Work<'_> {
             }
             swapped => swapped.at("change", path)?,
         }
-        let gone = sys::statat(folder, aside, AtFlags::SYMLINK_NOFOLLOW).at("change", path)?;
         let key = |s: Stamp| (s.dev, s.ino, s.size, s.mtime);
-        if key(Stamp::of(&gone)) != key(then) {
-            exchange().at("put back", path)?;
-            return Err(conflict(path, Why::Changed));
+        let gone = step(self.probe, "look at what went", || self.lies_aside(folder));
+        let error = match gone {
+            Ok(gone) if key(Stamp::of(&gone)) == key(then) => {
+                // It is done; whoever comes after may find what is left of it.
+                let _ = sys::unlinkat(folder, self.aside, AtFlags::empty());
+                return Ok(Swap::Done);
+            }
+            Ok(_) => conflict(path, Why::Changed),
+            Err(source) => Error::Io {
+                what: "look at",
+                path: path.clone(),
+                source,
+            },
+        };
+        match exchange() {
+            Ok(()) => Err(error),
+            Err(_) => Err(Error::Half {
+                cause: Box::new(error),
+                left: vec![Conflict {
+                    path: path.with_file_name(self.aside),
+                    why: Why::Appeared,
+                }],
+            }),
         }
-        // It is done; whoever comes after may find what is left of it.
-        let _ = sys::unlinkat(folder, aside, AtFlags::empty());
-        Ok(Swap::Done)
     }
 
-    fn write_aside(
-        &self,
-        folder: &OwnedFd,
-        name: &str,
-        file: &FileState,
-        bytes: &[u8],
-    ) -> io::Result<()> {
-        let made = match create(folder, OsStr::new(name)) {
-            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
-                // Of a run that was cut short: nobody else has the lock.
-                sys::unlinkat(folder, name, AtFlags::empty())?;
-                create(folder, OsStr::new(name))
-            }
-            made => made,
-        };
-        let mut to = made?;
+    fn lies_aside(&self, folder: &OwnedFd) -> io::Result<sys::Stat> {
+        Ok(sys::statat(folder, self.aside, AtFlags::SYMLINK_NOFOLLOW)?)
+    }
+
+    fn fill(&self, mut to: File, file: &FileState, bytes: &[u8]) -> io::Result<()> {
         step(self.probe, "write a file", || {
             to.write_all(bytes)?;
-            meta::set(&to, &file.meta, &Meta::none())?;
+            meta::set_new(&to, &file.meta)?;
             meta::set_time(&to, file.mtime)
         })
     }
-
-    /// Removes what lies aside.
-    fn clear_aside(&self, changeset: &Changeset) -> Result<(), Error> {
-        let change = &changeset.changes[0];
-        let Some((root, rel)) = changeset.root_of(&change.path) else {
-            return Ok(());
-        };
-        let gone = self.trees[root].parent(rel).and_then(|(folder, _)| {
-            let name = aside(changeset);
-            Ok(sys::unlinkat(&folder, name, AtFlags::empty())?)
-        });
-        match gone {
-            Err(e) if crate::tree::is_gone(&e) => Ok(()),
-            gone => gone.at("clear", &change.path),
-        }
-    }
-}
-
-fn harden(placed: &[Changeset], blobs: &Blobs) -> Result<(), Error> {
-    let mut images: Vec<Hash> = placed.iter().flat_map(Changeset::images).collect();
-    images.sort_by(|a, b| a.as_bytes().cmp(b.as_bytes()));
-    images.dedup();
-    // What was let go of meanwhile is not wanted back.
-    images.retain(|image| blobs.has(image));
-    blobs.sync(&images)?;
-    let mut paths: HashMap<&Path, &Changeset> = HashMap::new();
-    for changeset in placed {
-        for change in &changeset.changes {
-            paths.insert(&change.path, changeset);
-        }
-    }
-    let few = paths.len() <= FEW;
-    let (mut folders, mut systems) = (HashSet::new(), HashSet::new());
-    for (path, changeset) in paths {
-        let Some((root, rel)) = changeset.root_of(path) else {
-            continue;
-        };
-        let opened = Tree::open(&changeset.roots[root]);
-        let opened = opened.and_then(|tree| Ok((tree.parent(rel)?.0, tree)));
-        let (folder, tree) = match opened {
-            // Somebody has removed it since.
-            Err(e) if crate::tree::is_gone(&e) => continue,
-            opened => opened.at("open", path)?,
-        };
-        if !few {
-            let device = sys::fstat(&folder).at("look at", path)?.st_dev;
-            if systems.insert(device) {
-                sys::syncfs(&folder).at("sync the file system of", path)?;
-            }
-            continue;
-        }
-        match tree.file(rel) {
-            Err(e) if crate::tree::is_gone(&e) => {}
-            // Something else is there by now.
-            Err(e) if Errno::from_io_error(&e) == Some(Errno::INVAL) => {}
-            file => file.and_then(|f| f.sync_all()).at("sync", path)?,
-        }
-        if folders.insert(path.parent()) {
-            sys::fsync(&folder).at("sync", path)?;
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use helve_changes::{Allowed, Changeset, Error, Kind, Staged};
+use helve_changes::{Allowed, Came, Changeset, Error, Kind, Staged};
 use helve_core::ToolDef;
 use helve_core::audit::Hash;
 use helve_core::policy;
@@ -155,7 +155,16 @@ impl Execution {
         if effect.is_empty() {
             return (Ok(reply), Fate::Nothing);
         }
-        match self.commit_now(ready, &effect).await {
+        let redo = effect.staged.redo().filter(|_| effect.rows.is_empty());
+        let effect = match &redo {
+            Some(_) => effect,
+            // Everything else finds its contents on the disk, and clears up there afterwards.
+            None => match self.kernel.laid(&ready.run, effect).await {
+                Ok(effect) => effect,
+                Err(error) => return (Err(error), Fate::Dropped),
+            },
+        };
+        match self.commit_now(ready, &effect, redo).await {
             Ok(()) => (Ok(reply), Fate::Committed(effect)),
             Err(Unapplied::Refused(error)) => (Err(error), Fate::Dropped),
             Err(Unapplied::Unsure(error)) => (Err(unsure(error)), Fate::Unsure(effect)),
@@ -204,16 +213,19 @@ impl Execution {
         Ok((reply, effect))
     }
 
-    async fn commit_now(&self, ready: &Ready, effect: &Effect) -> Result<(), Unapplied> {
-        let kernel = &self.kernel;
-        if let Some(redo) = effect.staged.redo().filter(|_| effect.rows.is_empty()) {
+    async fn commit_now(
+        &self,
+        ready: &Ready,
+        effect: &Effect,
+        redo: Option<Vec<u8>>,
+    ) -> Result<(), Unapplied> {
+        if let Some(redo) = redo {
             return self.place_now(ready, effect, redo).await;
         }
-        let laid = kernel.laid(&ready.run, effect.clone()).await;
-        let effect = &laid.map_err(Unapplied::Refused)?;
         let intended = self.intend(ready, effect, None).await;
         intended.map_err(Unapplied::Refused)?;
-        let allowed = kernel.writable(&ready.entry.def);
+        let allowed = self.kernel.writable(&ready.entry.def);
+        let kernel = &self.kernel;
         kernel.apply(&effect.staged, &effect.rows, allowed).await
     }
 
@@ -314,7 +326,8 @@ impl Kernel {
             return self.apply_rows(rows).await;
         }
         let keeper = self.keeper().map_err(Unapplied::Refused)?;
-        self.harden().await.map_err(Unapplied::Refused)?;
+        let hardened = self.harden(&[&staged.changeset]).await;
+        hardened.map_err(Unapplied::Refused)?;
         let done = keeper.commit(staged.clone(), allowed).await;
         done.map(drop).map_err(|e| Unapplied::Refused(refusal(&e)))
     }
@@ -518,14 +531,14 @@ impl Kernel {
     pub(super) async fn settle_commits(&self) -> Result<(), StoreError> {
         let keeper = self.inner.keeper.clone();
         let unwritable = |e: &Error| StoreError::Unwritable(format!("a commit was cut short: {e}"));
-        let mut ended = match &keeper {
+        let ended = match &keeper {
             Some(keeper) => keeper
                 .blocking(|keeper| keeper.journal().recover(keeper.blobs()))
                 .await
                 .map_err(|e| unwritable(&e))?,
             None => Vec::new(),
         };
-        ended.extend(self.redo().await?);
+        let redone = self.redo().await?;
         let filter = crate::changes::ChangesFilter {
             state: Some(ChangesState::Committing),
             ..Default::default()
@@ -538,15 +551,22 @@ impl Kernel {
             // Its own id has the records in it, that of the journal has not.
             let id = Hash::of(&changes.manifest);
             let mut of_run = ended.iter().filter(|e| e.id == id);
-            let stands = match changes.rows.iter().any(RowChange::is_foreign) {
-                true => self.standing(&changes.rows).await,
-                false if of_run.any(|e| e.outcome == helve_changes::Outcome::Committed) => {
+            let stands = match redone.get(&changes.run) {
+                Some(Came::There | Came::Again) => Standing::Applied,
+                Some(Came::Missing) => Standing::NotApplied,
+                Some(Came::Unclear) => Standing::Unsure,
+                _ if changes.rows.iter().any(RowChange::is_foreign) => {
+                    self.standing(&changes.rows).await
+                }
+                _ if of_run.any(|e| e.outcome == helve_changes::Outcome::Committed) => {
                     Standing::Applied
                 }
-                false => Standing::NotApplied,
+                _ => Standing::NotApplied,
             };
             self.settle_commit(&run, &changes, stands).await?;
-            settled.extend(changes.redo.map(|_| changes.run));
+            if changes.redo.is_some() && !self.is_put_off(&changes.run) {
+                settled.push(changes.run);
+            }
         }
         if !settled.is_empty() {
             self.inner.store.forget_redo(settled).await?;
@@ -570,7 +590,12 @@ impl Kernel {
         changes: &Changes,
         stands: Standing,
     ) -> Result<(), StoreError> {
-        let changeset = Changeset::read(&changes.manifest);
+        let mut changeset = Changeset::read(&changes.manifest);
+        let is_file = changes.redo.is_some();
+        if is_file && stands == Standing::Unsure {
+            // Damage of one file holds up no start.
+            changeset = changeset.or_else(|_| Ok(Changeset::empty()));
+        }
         let (state, answer, settled) = match (stands, changeset) {
             (Standing::Applied, Ok(changeset)) => (
                 RunState::Succeeded,
@@ -578,10 +603,16 @@ impl Kernel {
                 Settled::Committed(touched(&changeset, &changes.rows)),
             ),
             (Standing::Unsure, Ok(changeset)) => {
-                let error = ToolError::internal("the hub stopped while rows were changed");
+                let error = match is_file {
+                    true => ToolError::internal("the hub stopped while a file was changed")
+                        .with_hint("whether it took effect is unknown: look at the file"),
+                    false => unsure(ToolError::internal(
+                        "the hub stopped while rows were changed",
+                    )),
+                };
                 (
                     RunState::Failed,
-                    super::recover::over(run, unsure(error), RunState::Failed),
+                    super::recover::over(run, error, RunState::Failed),
                     Settled::Committed(touched(&changeset, &changes.rows)),
                 )
             }

@@ -481,6 +481,11 @@ impl Execution {
                     .kernel
                     .record_end(&self.ready, &mut answer, &secrets, settled, opening)
                     .await;
+                if let (Ok(true), Fate::Committed(effect)) = (&recorded, &fate)
+                    && effect.staged.is_quick()
+                {
+                    self.kernel.placed_has_ended(&self.ready.run);
+                }
                 drop(lock(&self.turn).take());
                 match recorded {
                     Ok(true) => self.tidy(&fate).await,

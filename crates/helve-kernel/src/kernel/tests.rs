@@ -13,6 +13,7 @@ mod notices;
 mod path;
 mod paths;
 mod policy;
+mod quick;
 mod record;
 mod recovery;
 mod registry;

@@ -200,6 +200,10 @@ impl Kernel {
             answer.meta.diff = Some(diff);
             return Ok(answer);
         }
+        // Also where nothing is to be done: a start would do again what counts as taken back.
+        if let Err(error) = self.harden_targets(targets).await {
+            return Ok(self.end_undo(&run, Err(error), None, &[]).await);
+        }
         let turns = turns(call, targets);
         if effect.is_empty() {
             return Ok(self.end_undo(&run, Ok(data), None, &turns).await);
@@ -212,6 +216,14 @@ impl Kernel {
         let allowed = helve_changes::Allowed::just(changeset);
         let done = self.apply(&effect.staged, &effect.rows, allowed).await;
         Ok(self.conclude(&run, &changes, changeset, done).await)
+    }
+
+    async fn harden_targets(&self, targets: &[Target]) -> Result<(), ToolError> {
+        let read = |changes: &Changes| Changeset::read(&changes.manifest).map_err(|e| refusal(&e));
+        let changes = targets.iter().filter_map(|t| t.changes.as_ref());
+        let changesets = changes.map(read).collect::<Result<Vec<_>, _>>()?;
+        let changesets: Vec<&Changeset> = changesets.iter().collect();
+        self.harden(&changesets).await
     }
 
     async fn open_undo(

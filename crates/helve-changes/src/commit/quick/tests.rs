@@ -7,8 +7,12 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
+use crate::files::{Access, Files, Root};
 use crate::testing::*;
 use crate::undo::Later;
+
+mod harden;
+mod redo;
 
 /// One file that is written, held in memory.
 fn quick(bench: &Bench, name: &str, bytes: &str) -> Staged {
@@ -25,43 +29,6 @@ fn place(bench: &Bench, staged: &Staged) -> Result<Ended, Error> {
 
 fn read_back(bench: &Bench, name: &str) -> String {
     fs::read_to_string(bench.real.join(name)).unwrap()
-}
-
-/// The redo as another boot would have written it.
-fn of_another_boot(redo: &[u8]) -> Vec<u8> {
-    let text = boot().unwrap();
-    let at = redo.windows(text.len()).position(|w| w == text.as_bytes());
-    let mut redo = redo.to_vec();
-    let at = at.unwrap();
-    redo[at..at + 8].copy_from_slice(b"00000000");
-    redo
-}
-
-struct Kept {
-    changeset: Changeset,
-    redo: Vec<u8>,
-    ended: bool,
-}
-
-fn kept(staged: &Staged, ended: bool) -> Kept {
-    Kept {
-        changeset: staged.changeset.clone(),
-        redo: of_another_boot(&staged.redo().unwrap()),
-        ended,
-    }
-}
-
-fn redo(bench: &Bench, kept: &[Kept]) -> Vec<Outcome> {
-    let placed: Vec<Placed<'_>> = kept
-        .iter()
-        .map(|k| Placed {
-            changeset: k.changeset.clone(),
-            redo: &k.redo,
-            ended: k.ended,
-        })
-        .collect();
-    let ended = bench.journal.redo(&placed, &bench.blobs).unwrap();
-    ended.into_iter().map(|e| e.outcome).collect()
 }
 
 #[test]
@@ -81,10 +48,8 @@ fn a_file_keeps_all_but_its_content_and_can_be_had_back() {
     assert_eq!(read_back(&bench, "d/a"), "new");
     let names: Vec<_> = fs::read_dir(bench.real.join("d")).unwrap().collect();
     assert_eq!(names.len(), 1, "nothing is left beside it");
-    bench
-        .journal
-        .harden(std::slice::from_ref(&staged.changeset), &bench.blobs)
-        .unwrap();
+    let placed = std::slice::from_ref(&staged.changeset);
+    assert!(bench.journal.harden(placed, &bench.blobs).is_empty());
 
     let back = bench.undo(&[&staged.changeset], Later::Refuse).unwrap();
     bench.commit(&back.staged).unwrap();
@@ -136,12 +101,22 @@ fn only_a_single_small_file_is_held_in_memory() {
     bench.put("linked", "old");
     fs::hard_link(bench.real.join("linked"), bench.real.join("too")).unwrap();
     symlink("a", bench.real.join("link")).unwrap();
+    bench.put("as_owner", "old");
+    let mode = fs::Permissions::from_mode(0o4755);
+    fs::set_permissions(bench.real.join("as_owner"), mode).unwrap();
+    bench.put("able", "old");
+    let able = fs::File::open(bench.real.join("able")).unwrap();
+    let rights = [&0x0200_0001u32.to_le_bytes()[..], &[0; 16]].concat();
+    let name = "security.capability";
+    sys::fsetxattr(&able, name, &rights, sys::XattrFlags::empty()).unwrap();
     let large = "x".repeat(100_000);
     let cases: &[&[(&str, &str)]] = &[
         &[("a", "new"), ("b", "new")],
         &[("a", "new"), ("a", "newer")],
         &[("linked", "new")],
         &[("link", "new")],
+        &[("as_owner", "new")],
+        &[("able", "new")],
         &[("a", &large)],
     ];
     for writes in cases {
@@ -158,13 +133,34 @@ fn only_a_single_small_file_is_held_in_memory() {
     let same = bench.files();
     same.write(Path::new("a"), b"old").unwrap();
     let staged = same.finish_quick(&bench.allowed()).unwrap().unwrap();
-    assert!(staged.changeset.is_empty());
+    assert!(staged.changeset.is_empty() && !staged.is_quick());
     // An addition to a small file is one.
     let added = bench.files();
     added.append(Path::new("a"), b" and new").unwrap();
     let staged = added.finish_quick(&bench.allowed()).unwrap().unwrap();
     place(&bench, &staged).unwrap();
     assert_eq!(read_back(&bench, "a"), "old and new");
+}
+
+/// What was acknowledged is not lost where the stage cannot be made.
+#[test]
+fn what_cannot_be_laid_down_is_still_held() {
+    let bench = Bench::new();
+    bench.put("a", "old");
+    let stage = bench.at("stage").join("one");
+    let (path, access) = (bench.real.clone(), Access::Write);
+    let files = Files::new(&[Root { path, access }], &stage).unwrap();
+    files.write(Path::new("a"), b"new").unwrap();
+    fs::write(&stage, "in the way").unwrap();
+    for _ in 0..2 {
+        files.read(Path::new("a")).unwrap_err();
+        assert!(files.is_staged());
+    }
+    fs::remove_file(&stage).unwrap();
+    assert_eq!(files.read(Path::new("a")).unwrap(), b"new");
+    assert!(files.finish_quick(&bench.allowed()).unwrap().is_none());
+    let staged = files.finish(&bench.allowed(), &bench.blobs).unwrap();
+    assert_eq!(staged.changeset.changes.len(), 1);
 }
 
 #[test]
@@ -267,187 +263,80 @@ impl Probe for Fails {
     }
 }
 
-/// As if it had been killed there: what lies around is what a crash leaves.
-#[test]
-fn cut_at_any_step_it_is_all_there_after_a_start() {
-    for name in ["a", "new"] {
-        for at in 1.. {
-            let bench = Bench::new();
-            bench.put("a", "old");
-            let staged = quick(&bench, name, "mine");
-            let stop = Fails(at, AtomicUsize::new(0));
-            let (allowed, blobs) = (bench.allowed(), &bench.blobs);
-            let placed = bench.journal.place_with(&staged, &allowed, blobs, &stop);
-            // What is put aside and not cleared.
-            fs::write(bench.real.join(aside(&staged.changeset)), "half").unwrap();
-            for ended in [false, true] {
-                let outcomes = redo(&bench, &[kept(&staged, ended)]);
-                assert_eq!(outcomes, [Outcome::Committed], "{name} {at}");
-                assert_eq!(read_back(&bench, name), "mine");
-            }
-            let count = fs::read_dir(&bench.real).unwrap().count();
-            assert_eq!(count, 1 + usize::from(name == "new"));
-            if placed.is_ok() && stop.1.into_inner() < at {
-                assert!(at > 3, "there are more steps than that");
-                break;
-            }
+/// Fails at the first step of a name.
+pub(super) struct FailsAt(pub(super) &'static str, pub(super) AtomicUsize);
+
+impl FailsAt {
+    pub(super) fn once(what: &'static str) -> Self {
+        Self(what, AtomicUsize::new(0))
+    }
+}
+
+impl Probe for FailsAt {
+    fn step(&self, what: &'static str) -> io::Result<()> {
+        match what == self.0 && self.1.fetch_add(1, Ordering::SeqCst) == 0 {
+            true => Err(io::Error::from_raw_os_error(5)),
+            false => Ok(()),
         }
     }
 }
 
+/// The file that had to go gets its place back where nobody can say which it was.
 #[test]
-fn what_a_system_that_went_down_left_is_made_whole() {
-    let bench = Bench::new();
-    let leaves: [&[u8]; 5] = [b"old", b"", b"\0\0\0\0", b"the ne", b"the\0new\0"];
-    for left in leaves {
-        for ended in [false, true] {
-            bench.put("a", "old");
-            let staged = quick(&bench, "a", "the new text");
-            place(&bench, &staged).unwrap();
-            fs::write(bench.real.join("a"), left).unwrap();
-            let meta = &staged.changeset.changes[0].before.meta().unwrap();
-            let mode = fs::Permissions::from_mode(meta.mode);
-            fs::set_permissions(bench.real.join("a"), mode).unwrap();
-            assert_eq!(redo(&bench, &[kept(&staged, ended)]), [Outcome::Committed]);
-            assert_eq!(read_back(&bench, "a"), "the new text", "{left:?} {ended}");
-        }
-    }
-}
-
-#[test]
-fn what_others_wrote_is_left() {
-    let bench = Bench::new();
-    for theirs in ["theirs", "the new text and more", "the mew"] {
-        bench.put("a", "old");
-        let staged = quick(&bench, "a", "the new text");
-        bench.put("a", theirs);
-        let placed = [Placed {
-            changeset: staged.changeset.clone(),
-            redo: &of_another_boot(&staged.redo().unwrap()),
-            ended: false,
-        }];
-        let ended = bench.journal.redo(&placed, &bench.blobs).unwrap();
-        assert_eq!(ended[0].outcome, Outcome::RolledBack);
-        assert_eq!(ended[0].left[0].path, bench.real.join("a"));
-        assert_eq!(read_back(&bench, "a"), theirs);
-        // Of what is known to have happened it came later.
-        assert_eq!(redo(&bench, &[kept(&staged, true)]), [Outcome::Committed]);
-        assert_eq!(read_back(&bench, "a"), theirs);
-    }
-}
-
-#[test]
-fn in_the_same_boot_what_is_there_tells() {
+fn what_cannot_be_looked_at_is_not_removed() {
     let bench = Bench::new();
     bench.put("a", "old");
-    let staged = quick(&bench, "a", "new");
-    let bytes = staged.redo().unwrap();
-    let again = |ended| {
-        let changeset = staged.changeset.clone();
-        let redo = &bytes;
-        let placed = Placed {
-            changeset,
-            redo,
-            ended,
-        };
-        let mut done = bench.journal.redo(&[placed], &bench.blobs).unwrap();
-        let done = done.remove(0);
-        (done.outcome, done.left.len(), read_back(&bench, "a"))
+    let before = snapshot(&bench.real);
+    let staged = quick(&bench, "a", "mine");
+    let stop = FailsAt::once("look at what went");
+    let (allowed, blobs) = (bench.allowed(), &bench.blobs);
+    let placed = bench.journal.place_with(&staged, &allowed, blobs, &stop);
+    placed.unwrap_err();
+    assert_eq!(snapshot(&bench.real), before);
+}
+
+/// A folder can give what is made in it more than the manifest says.
+#[test]
+fn a_file_has_the_attributes_of_the_manifest_and_no_others() {
+    let bench = Bench::new();
+    bench.put("d/a", "old");
+    let entry = |tag: u16, may: u16, id: u32| {
+        let (tag, may, id) = (tag.to_le_bytes(), may.to_le_bytes(), id.to_le_bytes());
+        [&tag[..], &may, &id].concat()
     };
-    use Outcome::{Committed, RolledBack};
-    assert_eq!(again(false), (RolledBack, 0, "old".to_owned()));
-    place(&bench, &staged).unwrap();
-    for ended in [false, true] {
-        assert_eq!(again(ended), (Committed, 0, "new".to_owned()));
-    }
-    // Somebody took it back by hand, or went on.
-    bench.put("a", "old");
-    assert_eq!(again(true), (Committed, 0, "old".to_owned()));
-    bench.put("a", "theirs");
-    assert_eq!(again(true), (Committed, 0, "theirs".to_owned()));
-    assert_eq!(again(false), (RolledBack, 1, "theirs".to_owned()));
-}
-
-#[test]
-fn one_after_the_other_wherever_it_was_cut() {
-    let texts = [["1", "2", "1", "3"], ["1", "2", "3", "2"]];
-    for (texts, known) in texts.into_iter().flat_map(|t| [(t, 3), (t, 0)]) {
-        for now in texts {
-            let bench = Bench::new();
-            bench.put("a", texts[0]);
-            let mut all = Vec::new();
-            for (at, text) in texts.iter().enumerate().skip(1) {
-                let staged = quick(&bench, "a", text);
-                place(&bench, &staged).unwrap();
-                all.push(kept(&staged, at < known));
-            }
-            fs::write(bench.real.join("a"), now).unwrap();
-            let outcomes = redo(&bench, &all);
-            assert_eq!(outcomes, [Outcome::Committed; 3], "{texts:?} {now}");
-            assert_eq!(read_back(&bench, "a"), texts[3], "{texts:?} {now}");
+    let none = u32::MAX;
+    // For its user, user 12, its group, the mask, others.
+    let acl = [
+        2u32.to_le_bytes().to_vec(),
+        entry(0x01, 7, none),
+        entry(0x02, 7, 12),
+        entry(0x04, 5, none),
+        entry(0x10, 7, none),
+        entry(0x20, 5, none),
+    ];
+    let name = "system.posix_acl_default";
+    for folder in ["", "d"] {
+        let folder = fs::File::open(bench.real.join(folder)).unwrap();
+        match sys::fsetxattr(&folder, name, &acl.concat(), sys::XattrFlags::empty()) {
+            Err(Errno::OPNOTSUPP) => return,
+            set => set.unwrap(),
         }
     }
-}
-
-#[test]
-fn an_image_that_was_lost_is_kept_again() {
-    let bench = Bench::new();
-    bench.put("a", "old");
-    let staged = quick(&bench, "a", "new");
-    place(&bench, &staged).unwrap();
-    let hash = staged.changeset.images()[0];
-    let name = hash.to_string();
-    let image = bench.at("objects").join(&name[..2]).join(&name[2..]);
-    for lost in [Some(&b""[..]), Some(b"half"), None] {
-        match lost {
-            Some(bytes) => fs::write(&image, bytes).unwrap(),
-            None => fs::remove_file(&image).unwrap(),
-        }
-        redo(&bench, &[kept(&staged, true)]);
-        assert_eq!(bench.blobs.read_small(&hash).unwrap(), b"old", "{lost:?}");
-    }
-}
-
-#[test]
-fn a_redo_that_is_not_of_the_change_is_refused() {
-    let bench = Bench::new();
-    bench.put("a", "old");
-    let staged = quick(&bench, "a", "new");
-    let whole = of_another_boot(&staged.redo().unwrap());
-    let mut all: Vec<Vec<u8>> = (0..whole.len()).map(|cut| whole[..cut].to_vec()).collect();
-    all.push([&whole[..], b"x"].concat());
-    for at in whole.len() - 6..whole.len() {
-        let mut changed = whole.clone();
-        changed[at] ^= 1;
-        all.push(changed);
-    }
-    for redo in all {
-        let placed = Placed {
-            changeset: staged.changeset.clone(),
-            redo: &redo,
-            ended: false,
-        };
-        let error = bench.journal.redo(&[placed], &bench.blobs).unwrap_err();
-        assert!(matches!(error, Error::Manifest(_)), "{error:?}");
-        assert_eq!(read_back(&bench, "a"), "old");
-    }
-}
-
-#[test]
-fn many_are_hardened_at_once_and_what_is_gone_is_no_matter() {
-    let bench = Bench::new();
-    let mut all = Vec::new();
-    for n in 0..20 {
-        let staged = quick(&bench, &format!("f{n}"), "text");
+    for name in ["d/a", "d/new"] {
+        let before = snapshot(&bench.real);
+        let staged = quick(&bench, name, "mine");
         place(&bench, &staged).unwrap();
-        all.push(staged.changeset.clone());
+        let back = bench.undo(&[&staged.changeset], Later::Refuse).unwrap();
+        bench.commit(&back.staged).unwrap();
+        assert_eq!(snapshot(&bench.real), before, "{name}");
     }
-    bench.journal.harden(&all, &bench.blobs).unwrap();
-    fs::remove_file(bench.real.join("f0")).unwrap();
-    fs::remove_file(bench.real.join("f1")).unwrap();
-    fs::create_dir(bench.real.join("f1")).unwrap();
-    bench.journal.harden(&all[..3], &bench.blobs).unwrap();
-    fs::remove_dir_all(&bench.real).unwrap();
-    bench.journal.harden(&all, &bench.blobs).unwrap();
-    bench.journal.harden(&all[..3], &bench.blobs).unwrap();
+    let before = snapshot(&bench.real);
+    let staged = bench.staged(|files| {
+        files.write(Path::new("b"), b"b").unwrap();
+        files.write(Path::new("d/b"), b"b").unwrap();
+    });
+    bench.commit(&staged).unwrap();
+    let back = bench.undo(&[&staged.changeset], Later::Refuse).unwrap();
+    bench.commit(&back.staged).unwrap();
+    assert_eq!(snapshot(&bench.real), before);
 }

@@ -6,18 +6,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::harness::*;
-use crate::kernel::{Kernel, lock};
+use crate::kernel::Kernel;
 use crate::{
-    Answer, Call, ChangesFilter, ChangesState, Diff, DiffForm, ErrorKind, Keeper, Keeping,
-    NewToken, Permission, Principal, PrincipalKind, Reply, RunState, Store as _, Tool, ToolError,
-    UndoCall, Verdict, Wait,
+    Answer, Call, ChangesState, Diff, DiffForm, ErrorKind, Keeper, Keeping, NewToken, Permission,
+    Principal, PrincipalKind, Reply, RunState, Store as _, Tool, ToolError, UndoCall, Verdict,
+    Wait,
 };
 use helve_core::def::Risk;
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
 
 /// A hub that keeps changes, with a folder `data` and a file in it.
-async fn place(policy: Value) -> Hub {
+pub(super) async fn place(policy: Value) -> Hub {
     let hub = Hub::with(|b| b.policy(rules(policy))).await;
     let data = hub.root.path().join("data");
     fs::create_dir(&data).unwrap();
@@ -28,7 +28,7 @@ async fn place(policy: Value) -> Hub {
     hub
 }
 
-async fn kept(hub: &Hub) -> Kernel {
+pub(super) async fn kept(hub: &Hub) -> Kernel {
     let policy = (*hub.kernel.policy()).clone();
     let keeper = Keeper::open(&hub.root.path().join(".helve/changes"), None).unwrap();
     hub.restarted(|b| b.policy(policy).keeper(Arc::new(keeper)))
@@ -36,7 +36,7 @@ async fn kept(hub: &Hub) -> Kernel {
 }
 
 /// `a_write` writes files, `a_fail` writes and fails.
-fn tools(kernel: &Kernel) {
+pub(super) fn tools(kernel: &Kernel) {
     let more = json!({"risk": "write", "allowed_paths": ["data"]});
     let write = Tool::new(
         def("a_write", more.clone()),
@@ -57,30 +57,30 @@ fn tools(kernel: &Kernel) {
     kernel.add_tools([write.held(), fail.held()]).unwrap();
 }
 
-fn allow() -> Value {
+pub(super) fn allow() -> Value {
     json!([{"effect": "allow", "tool": "*"}])
 }
 
 impl Hub {
-    fn read(&self, name: &str) -> Option<String> {
+    pub(super) fn read(&self, name: &str) -> Option<String> {
         fs::read_to_string(self.root.path().join("data").join(name)).ok()
     }
 
-    async fn undo(&self, call: UndoCall) -> Answer {
+    pub(super) async fn undo(&self, call: UndoCall) -> Answer {
         self.kernel.undo(&Arc::new(ann()), call).await
     }
 
-    async fn undo_run(&self, answer: &Answer) -> Answer {
+    pub(super) async fn undo_run(&self, answer: &Answer) -> Answer {
         self.undo(of(&[answer])).await
     }
 
-    fn stage_is_empty(&self) -> bool {
+    pub(super) fn stage_is_empty(&self) -> bool {
         let stage = self.root.path().join(".helve/changes/stage");
         fs::read_dir(stage).unwrap().next().is_none()
     }
 }
 
-fn of(answers: &[&Answer]) -> UndoCall {
+pub(super) fn of(answers: &[&Answer]) -> UndoCall {
     let runs = answers.iter().map(|a| a.meta.run_id.clone().unwrap());
     UndoCall {
         runs: runs.collect(),
@@ -89,7 +89,7 @@ fn of(answers: &[&Answer]) -> UndoCall {
 }
 
 #[track_caller]
-fn refusal(answer: &Answer, says: &str) {
+pub(super) fn refusal(answer: &Answer, says: &str) {
     let error = answer.result.as_ref().unwrap_err();
     assert!(error.message.contains(says), "{error}");
 }
@@ -392,163 +392,6 @@ async fn a_crash_leaves_all_or_nothing() {
     };
     assert!(hub.undo_run(&answer).await.is_ok());
     assert_eq!(hub.read("more"), None);
-}
-
-/// The redo as another boot would have written it.
-async fn another_boot(hub: &Hub) -> usize {
-    let kept = hub.store.all_changes(with_redo(), 99).await.unwrap();
-    for changes in &kept {
-        let redo = changes.redo.as_ref().unwrap();
-        let at = redo.windows(7).position(|w| w == b"\"boot\":").unwrap() + 8;
-        let mut redo = redo.clone();
-        redo[at..at + 4].copy_from_slice(b"0000");
-        hub.store.put_redo(&changes.run, redo);
-    }
-    kept.len()
-}
-
-fn with_redo() -> ChangesFilter {
-    ChangesFilter {
-        redo: true,
-        ..ChangesFilter::default()
-    }
-}
-
-/// What was answered is there when the system went down and lost the file, and can be undone.
-#[tokio::test]
-async fn what_the_system_lost_is_done_again() {
-    let hub = place(allow()).await;
-    let first = hub.call("a_write", json!({"data/old": "new"})).await;
-    let second = hub.call("a_write", json!({"data/old": "newer"})).await;
-    assert!(first.is_ok() && second.is_ok());
-    assert_eq!(hub.read("old").as_deref(), Some("newer"));
-    assert!(hub.stage_is_empty());
-    assert_eq!(another_boot(&hub).await, 2);
-    for lost in ["old", "new", ""] {
-        fs::write(hub.root.path().join("data/old"), lost).unwrap();
-        let objects = hub.root.path().join(".helve/changes/objects");
-        fs::remove_dir_all(&objects).unwrap();
-        let before = hub.store.all_changes(with_redo(), 9).await.unwrap();
-        let again = kept(&hub).await;
-        assert_eq!(hub.read("old").as_deref(), Some("newer"), "{lost}");
-        assert_eq!(hub.store.all_changes(with_redo(), 9).await.unwrap(), []);
-        drop(again);
-        for changes in before {
-            hub.store.put_redo(&changes.run, changes.redo.unwrap());
-        }
-    }
-    let hub = Hub {
-        kernel: kept(&hub).await,
-        ..hub
-    };
-    let undone = hub.undo(of(&[&first, &second])).await;
-    assert!(undone.is_ok(), "{undone:?}");
-    assert_eq!(hub.read("old").as_deref(), Some("old"));
-}
-
-/// What was about to happen when the system went down happens, or is told not to have.
-#[tokio::test]
-async fn what_was_intended_when_the_system_went_down_has_an_end() {
-    for (found, ends) in [("old", "newer"), ("newer", "newer"), ("theirs", "theirs")] {
-        let hub = place(allow()).await;
-        let gate = hub.store.hold("keep_changes");
-        let kernel = hub.kernel.clone();
-        let call = Call::new(ann(), "a_write", json!({"data/old": "newer"}));
-        let running = tokio::spawn(async move { kernel.call(call).await });
-        gate.arrival().await;
-        running.abort();
-        assert_eq!(another_boot(&hub).await, 1);
-        fs::write(hub.root.path().join("data/old"), found).unwrap();
-        let again = kept(&hub).await;
-        assert_eq!(hub.read("old").as_deref(), Some(ends));
-        let runs = hub.store.runs(Default::default(), 9).await.unwrap();
-        let state = match ends {
-            "newer" => RunState::Succeeded,
-            _ => RunState::Failed,
-        };
-        assert_eq!(runs[0].state, state, "{found}");
-        assert_eq!(hub.store.all_changes(with_redo(), 9).await.unwrap(), []);
-        drop((again, gate));
-    }
-}
-
-/// A change that goes by the disk comes after what is to be done again, and never before it.
-#[tokio::test]
-async fn whoever_goes_by_the_disk_waits_for_it() {
-    let hub = place(allow()).await;
-    let first = hub.call("a_write", json!({"data/old": "new"})).await;
-    assert_eq!(
-        hub.store.all_changes(with_redo(), 9).await.unwrap().len(),
-        1
-    );
-    // Where it cannot be let go of, nothing is changed.
-    hub.store.fail("forget_redo");
-    let both = json!({"data/old": "both", "data/other": "both"});
-    let refused = hub.call("a_write", both.clone()).await;
-    assert!(refused.result.is_err());
-    assert_eq!(hub.read("old").as_deref(), Some("new"));
-    assert!(hub.undo_run(&first).await.result.is_err());
-    assert_eq!(hub.read("old").as_deref(), Some("new"));
-    hub.store.mend();
-    assert!(hub.undo_run(&first).await.is_ok());
-    assert_eq!(hub.store.all_changes(with_redo(), 9).await.unwrap(), []);
-    assert_eq!(hub.read("old").as_deref(), Some("old"));
-}
-
-/// What somebody else has begun to bring to the disk is waited for as well.
-#[tokio::test]
-async fn whoever_goes_by_the_disk_waits_until_the_redo_is_gone() {
-    let hub = place(allow()).await;
-    let first = hub.call("a_write", json!({"data/old": "new"})).await;
-    let gate = hub.store.hold("forget_redo");
-    gate.arrival().await;
-    let kernel = hub.kernel.clone();
-    let undo = of(&[&first]);
-    let mut undo = tokio::spawn(async move { kernel.undo(&Arc::new(ann()), undo).await });
-    let early = tokio::time::timeout(Duration::from_millis(300), &mut undo).await;
-    assert!(early.is_err(), "{early:?}");
-    assert_eq!(hub.read("old").as_deref(), Some("new"));
-    gate.open();
-    assert!(undo.await.unwrap().is_ok());
-    assert_eq!(hub.read("old").as_deref(), Some("old"));
-}
-
-/// Beside the calls, and when the kernel closes.
-#[tokio::test]
-async fn what_is_on_the_disk_is_not_kept_for_long() {
-    let hub = place(allow()).await;
-    hub.call("a_write", json!({"data/old": "new"})).await;
-    while !hub
-        .store
-        .all_changes(with_redo(), 9)
-        .await
-        .unwrap()
-        .is_empty()
-    {
-        tokio::task::yield_now().await;
-    }
-    hub.call("a_write", json!({"data/old": "newer"})).await;
-    hub.kernel.close(Duration::from_secs(5)).await;
-    assert_eq!(hub.store.all_changes(with_redo(), 9).await.unwrap(), []);
-}
-
-/// Of a change that was refused after its intent was on the disk nothing is done again.
-#[tokio::test]
-async fn what_was_refused_is_not_done_by_a_start() {
-    let hub = place(allow()).await;
-    let gate = hub.store.hold("keep_changes");
-    let kernel = hub.kernel.clone();
-    let call = Call::new(ann(), "a_write", json!({"data/old": "mine"}));
-    let running = tokio::spawn(async move { kernel.call(call).await });
-    gate.arrival().await;
-    fs::write(hub.root.path().join("data/old"), "theirs").unwrap();
-    gate.open();
-    let answer = running.await.unwrap();
-    assert_eq!(answer.result.unwrap_err().kind, ErrorKind::Conflict);
-    // Its end was waited for.
-    assert_eq!(lock(&hub.store.soon).last(), Some(&false));
-    assert_eq!(hub.store.all_changes(with_redo(), 9).await.unwrap(), []);
-    assert_eq!(hub.read("old").as_deref(), Some("theirs"));
 }
 
 #[tokio::test]
