@@ -155,7 +155,7 @@ impl Files {
         let roots = writable.map(|r| r.lower.path.clone()).collect();
         let changeset = Changeset::new(roots, changes);
         allowed.check(&changeset)?;
-        let quick = (!changeset.is_empty()).then(|| Quick {
+        let quick = (!changeset.is_empty()).then_some(Quick {
             before: old,
             after: note.bytes,
         });
