@@ -181,8 +181,11 @@ impl Kernel {
 
     fn unless_stuck(&self, touched: &[&Changeset]) -> Result<(), ToolError> {
         for item in lock(&self.inner.hardening.placed).iter() {
+            let Some(why) = &item.trouble else {
+                continue;
+            };
             let met = touched.iter().find_map(|changeset| item.meets(changeset));
-            let (Some(path), Some(why)) = (met, &item.trouble) else {
+            let Some(path) = met else {
                 continue;
             };
             let problem = format!(

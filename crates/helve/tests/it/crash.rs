@@ -271,3 +271,91 @@ fn rows_of_a_database_are_changed_once_for_each_run_that_says_so() {
     server.kill();
     folder.helve(&["audit", "verify"]).ended(0);
 }
+
+/// How often the hub is killed while it changes small files.
+const KILLS_IN_FILES: usize = 25;
+
+#[test]
+fn every_change_of_a_file_that_was_answered_is_there() {
+    let folder = Folder::new();
+    folder.write(
+        "helve.toml",
+        "[[policy]]\neffect = \"allow\"\ntool = \"file_*\"\n",
+    );
+    let name = |worker: usize| format!("count-{worker}.txt");
+    let mut counts: [Count; 3] = Default::default();
+    for worker in 0..counts.len() {
+        folder.write(&name(worker), "n = 0\n");
+    }
+    let mut chance = Chance(13);
+    for _ in 0..KILLS_IN_FILES {
+        let server = Server::start(folder.path());
+        let person = token(folder.path(), "terminal");
+        std::thread::scope(|scope| {
+            for (worker, count) in counts.iter_mut().enumerate() {
+                let (server, person) = (&server, &person);
+                let name = name(worker);
+                scope.spawn(move || while add(server, person, &name, count).is_some() {});
+            }
+            wait(Duration::from_millis(30 + chance.below(250)));
+            server.signal("-KILL");
+        });
+        server.kill();
+        let server = Server::start(folder.path());
+        no_limbo(&server, folder.path());
+        for (worker, count) in counts.iter_mut().enumerate() {
+            let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
+            let found = read(&name(worker));
+            let found = found.trim().strip_prefix("n = ").unwrap().parse().unwrap();
+            // The one that was under way may have happened.
+            assert!([count.n, count.n + 1].contains(&found), "{count:?} {found}");
+            count.n = found;
+            for n in &count.made {
+                assert_eq!(read(&format!("{}.{n}", name(worker))), format!("n = {n}\n"));
+            }
+        }
+        folder.helve(&["audit", "verify"]).ended(0);
+        server.kill();
+    }
+    let server = Server::start(folder.path());
+    let person = token(folder.path(), "terminal");
+    let runs = all(&server, "/runs", "cursor", &person);
+    let of = |state: &str| runs.iter().filter(|run| run["state"] == state).count();
+    let edits = |run: &&Value| run["tool"] == "file_edit" && run["state"] == "succeeded";
+    // Each edit that a run says it made, and no other, is one step of a count.
+    let steps: usize = counts.iter().map(|count| count.n).sum();
+    assert_eq!(runs.iter().filter(edits).count(), steps);
+    assert!(steps > KILLS_IN_FILES, "the hub had time to work: {steps}");
+    assert_eq!(of("running") + of("queued"), 0);
+    server.kill();
+}
+
+/// What was answered of one file.
+#[derive(Debug, Default)]
+struct Count {
+    n: usize,
+    /// Those of which there is a file of their own.
+    made: Vec<usize>,
+}
+
+/// One step of a count, and a new file for it; nothing once the hub is gone.
+fn add(server: &Server, person: &str, name: &str, count: &mut Count) -> Option<()> {
+    let post = |tool: &str, args: Value| {
+        let path = format!("/tools/{tool}/runs");
+        let asked = json!({"args": args});
+        let told = send(&server.address, "POST", &path, Some(person), Some(&asked))?;
+        assert_eq!(told.1["meta"]["state"], "succeeded", "{told:?}");
+        Some(())
+    };
+    let (now, next) = (
+        format!("n = {}\n", count.n),
+        format!("n = {}\n", count.n + 1),
+    );
+    let edit = json!({"path": name, "old_string": now, "new_string": next});
+    post("file_edit", edit)?;
+    count.n += 1;
+    let made = json!({"path": format!("{name}.{}", count.n), "content": next});
+    post("file_write", made)?;
+    count.made.push(count.n);
+    Some(())
+}
