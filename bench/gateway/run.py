@@ -6,8 +6,10 @@ usage: run.py [--quick] [--only NAME ...] [--rounds N] [--out DIR]
 Each subject is started anew in every round, one after the other, and called by 1, 16 and 64
 callers: real sessions, distinct arguments, answers looked at, all callers let go at once. What
 stands in the table is the median of the rounds. CPU is that of the subject's processes, from
-/proc, without the echo server behind it; so is memory. Start-up is the time from starting the
-program to the first call that it serves.
+/proc, without the echo server behind it; so is memory, at rest three seconds after the first call,
+and after the last. Start-up is the time from starting the program to the first call that it
+serves. "Bytes only" is the physical limit of a gateway here: every byte is read and written once
+more, and nothing else is done.
 
 Helve checks a token, decides by policy and writes every call to its record before and after; most
 peers do nothing of the kind. A tool that may change something is on the disk before it begins (the
@@ -15,7 +17,7 @@ gateway, as it takes every tool of a server to be); of one that only reads (its 
 where the operator has said so) the record is on the disk a moment later. Set-ups are as each
 project's own pages say.
 
-Wants `cargo build --release -p helve -p helve-mcp --bins --examples`. Peers are installed into the
+Wants `cargo build --release -p helve` and `cargo build --release -p helve-mcp --examples`. Peers are installed into the
 target folder when they are first needed. What cannot be installed or started is in the table
 with its reason. Writes gateway.md and gateway.svg into docs/ (not with --quick or --only).
 """
@@ -37,6 +39,7 @@ import sys
 import tempfile
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 
 import chart
@@ -47,12 +50,15 @@ TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target").res
 BUILT = TARGET / os.environ.get("HELVE_BENCH_BUILD", "release")
 ECHO = BUILT / "examples" / "echo_server"
 ECHO_HUB = BUILT / "examples" / "echo_hub"
+FLOOR = BUILT / "examples" / "gateway_floor"
 LOAD = BUILT / "examples" / "gateway_load"
 HELVE = BUILT / "helve"
 PEERS = TARGET / "bench-peers"
 
 CALLERS = (1, 16, 64)
 PATIENCE = 180
+# How long each is left alone after its first call, before its memory is looked at.
+REST = 3
 
 
 class Unable(Exception):
@@ -100,6 +106,13 @@ class Bare(Subject):
 
     def start(self, folder, echo, port):
         return [ECHO, "--listen", f"127.0.0.1:{port}"], {}
+
+
+class Floor(Subject):
+    """What no gateway can do without: bytes carried in both directions, and nothing known of them."""
+
+    def start(self, folder, echo, port):
+        return [FLOOR, f"127.0.0.1:{port}", urllib.parse.urlsplit(echo).netloc], {}
 
 
 class Hub(Subject):
@@ -300,6 +313,7 @@ def signed(claims, secret):
 
 SUBJECTS = {
     "bare rmcp echo": Bare(),
+    "bytes only": Floor(),
     "Helve, a tool of its own": Own(),
     "Helve, gateway, may write": Hub(),
     "Helve, gateway, only reads": ReadHub(),
@@ -321,9 +335,9 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "docs")
     options = parser.parse_args()
-    for program in (ECHO, ECHO_HUB, LOAD, HELVE):
+    for program in (ECHO, ECHO_HUB, FLOOR, LOAD, HELVE):
         if not program.exists():
-            sys.exit(f"{program} is not built; run `cargo build --release -p helve -p helve-mcp --bins --examples`")
+            sys.exit(f"{program} is not built; the top of this script says how")
     names = options.only or list(SUBJECTS)
     rounds, seconds = (1, 1.0) if options.quick else (options.rounds, 4.0)
     unable = {name: reason for name in names if (reason := installed(SUBJECTS[name]))}
@@ -367,7 +381,9 @@ def measured(subject, seconds):
         subject.program = program
         subject.ready(folder, echo, port)
         first = load(program, subject.plan(folder, port, first=True))
-        row = {"start_ms": first["at_us"] / 1e3 - begin * 1e3, "idle_mb": memory(program.pid)}
+        row = {"start_ms": first["at_us"] / 1e3 - begin * 1e3}
+        time.sleep(REST)
+        row["idle_mb"] = memory(program.pid)
         for callers in CALLERS:
             found = load(program, subject.plan(folder, port, callers=callers, seconds=seconds))
             for key in ("p50_ms", "p99_ms", "rate", "cpu_us"):
@@ -529,7 +545,9 @@ def page(text, rounds, seconds):
         "# What a call through a gateway costs\n\n"
         f"Measured by `bench/gateway/run.py`: medians of {rounds} rounds of {seconds:g} seconds for each number of "
         "callers, every subject started anew in each round. CPU and memory are of the subject's own processes, "
-        "without the echo server behind it. Helve checks a token, decides by policy, and writes each call to its "
+        f"without the echo server behind it; memory {REST} seconds after the first call, and right after those of "
+        f"{CALLERS[-1]} callers. \"Bytes only\" reads and writes every byte once more and knows nothing of it: no "
+        "gateway here can be cheaper. Helve checks a token, decides by policy, and writes each call to its "
         "record before and after; of the others only ContextForge knows who calls. What may write is on the disk "
         "before it begins, what only reads a moment later.\n\n"
         f"{text}\n\n![CPU per call](gateway.svg)\n"

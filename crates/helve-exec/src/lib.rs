@@ -44,5 +44,6 @@ mod settings;
 #[cfg(feature = "docker")]
 pub use docker::{DockerExecutor, DockerReport, DockerSettings, Overlays};
 pub use ground::{Ability, Given, Held};
+pub use helve_sandbox::let_go_of_code;
 pub use host::HostExecutor;
 pub use script::{Described, Runtime, ScriptExecutor, ScriptSettings, Toolset, Unloaded};

@@ -12,7 +12,7 @@
 //!   [`Started::missing`] tells.
 //!
 //! This is the one crate with `unsafe` code: between `clone` and `exec` there is no
-//! other way. Must never decide what a program may do; that is told by a [`Spec`].
+//! other way, nor is there to let go of mapped code. Must never decide what a program may do; that is told by a [`Spec`].
 
 #[cfg(not(all(
     target_os = "linux",
@@ -24,6 +24,7 @@ mod ability;
 mod cgroup;
 mod error;
 mod filter;
+mod footprint;
 mod init;
 mod machine;
 mod message;
@@ -39,6 +40,7 @@ mod view;
 
 pub use ability::{Ability, NO_SANDBOX, abilities};
 pub use error::Error;
+pub use footprint::let_go_of_code;
 pub use mounts::mounted_inside;
 pub use sandbox::Sandbox;
 pub use spec::{Layer, Limit, Limits, Spec, dress_upper, remove_work, remove_work_but_index};

@@ -106,6 +106,9 @@ pub(crate) enum Age {
 /// How long runs may go on while the hub closes.
 const GRACE: Duration = Duration::from_secs(10);
 
+/// By when a hub has done what only a start needs.
+const SETTLED: Duration = Duration::from_secs(1);
+
 impl Open {
     /// Opens the hub of a workspace. `hosts` are the names that it answers to.
     pub(crate) async fn open(
@@ -241,7 +244,7 @@ impl Open {
     }
 
     /// Begins what a hub does while nobody calls: expiry, checkpoints, hot reload, and
-    /// letting go of old changes.
+    /// letting go of old changes and of the code that only the start has needed.
     pub(crate) fn tend(&self, told: impl Fn(&Synced) + Send + Sync + 'static) {
         let tick = checkpoint::tick(
             self.kernel().clone(),
@@ -277,6 +280,16 @@ impl Open {
             // Clients over HTTP still find it.
             out::warn(&failure.error.to_string());
         }
+        let closing = self.closing.clone();
+        self.tasks.spawn(async move {
+            tokio::select! {
+                () = closing.cancelled() => {}
+                () = tokio::time::sleep(SETTLED) => {
+                    // Where it cannot be done, the hub is as good as before, and only larger.
+                    let _ = helve_exec::let_go_of_code();
+                }
+            }
+        });
     }
 
     /// Cancelled when the hub closes.

@@ -511,7 +511,7 @@ async fn an_older_copy_beside_a_newer_journal_is_told() {
     std::fs::remove_file(beside(old.path())).unwrap();
     assert_eq!(seen(&old).await.1, 2);
     // One that was closed leaves nothing to go on with.
-    drop(store);
+    store.close().await;
     let closed = killed(&folder);
     let older = killed(&old);
     std::fs::copy(beside(closed.path()), beside(older.path())).unwrap();
