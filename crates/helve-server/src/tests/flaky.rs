@@ -74,6 +74,7 @@ verbs! {
     history(filter: HistoryFilter, limit: usize) Vec<Past>;
     set_pinned(run: &RunId, pinned: bool, record: Record) bool;
     expire_changes(run: &RunId, record: Record) bool;
+    forget_redo(runs: Vec<RunId>) bool;
     purge_rows(places: Vec<Place>, record: Record) Vec<RunId>;
     set_notice(id: &ApprovalId, notice: Notice, record: Record) bool;
     add_token(token: Token, record: Record) ();
