@@ -2,8 +2,8 @@
 //!
 //! The system brings in 64 KB of a program around each page that is touched: with what is used
 //! scattered over all of the code, an idle hub holds three times as much of it as it needs.
-//! `bench/layout/record.py` makes the list. Only where the linker is the one that Rust brings along on
-//! this system; every other way to link stays as it is.
+//! `bench/layout/record.py` makes the list. Only on the system that it was made on, and where the
+//! linker is the one that Rust chooses and takes such a list; every other way to link stays as it is.
 
 use std::path::{Path, PathBuf};
 
@@ -19,14 +19,15 @@ fn main() {
     if !is("PROFILE", "release") || !is("TARGET", TARGET) || chosen {
         return;
     }
-    if linker().is_some_and(|linker| linker.exists()) {
-        let order = Path::new(&told("CARGO_MANIFEST_DIR").unwrap_or_default()).join("order.txt");
-        for word in ["--no-warn-symbol-ordering", "--symbol-ordering-file"] {
-            println!("cargo::rustc-link-arg-bins=-Xlinker");
+    let order = told("CARGO_MANIFEST_DIR").map(|at| Path::new(&at).join("order.txt"));
+    let words = order.map(|order| {
+        let option = "--symbol-ordering-file=".to_owned() + &order.display().to_string();
+        ["-Xlinker", "--no-warn-symbol-ordering", "-Xlinker", &option].map(str::to_owned)
+    });
+    if let Some(words) = words.filter(|words| links(words).is_some_and(|links| links)) {
+        for word in words {
             println!("cargo::rustc-link-arg-bins={word}");
         }
-        println!("cargo::rustc-link-arg-bins=-Xlinker");
-        println!("cargo::rustc-link-arg-bins={}", order.display());
     }
 }
 
@@ -39,18 +40,21 @@ fn told(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// The linker that comes with Rust.
+/// Whether the linker takes these words: a program that does nothing is linked with them.
 #[expect(
     clippy::disallowed_methods,
-    reason = "a build asks the compiler where it is, and runs no tool"
+    reason = "a build tries its compiler, and runs no tool"
 )]
-fn linker() -> Option<PathBuf> {
-    let rustc = told("RUSTC")?;
-    let told = std::process::Command::new(rustc)
-        .args(["--print", "sysroot"])
-        .output()
-        .ok()?;
-    let sysroot = String::from_utf8(told.stdout).ok()?;
-    let beneath = format!("lib/rustlib/{TARGET}/bin/gcc-ld/ld.lld");
-    Some(Path::new(sysroot.trim()).join(beneath))
+fn links(words: &[String]) -> Option<bool> {
+    let folder = PathBuf::from(told("OUT_DIR")?);
+    let source = folder.join("nothing.rs");
+    std::fs::write(&source, "fn main() {}\n").ok()?;
+    let mut compiler = std::process::Command::new(told("RUSTC")?);
+    compiler.arg("--edition=2024").arg(&source).arg("-o");
+    compiler.arg(folder.join("nothing"));
+    for word in words {
+        compiler.arg(format!("-Clink-arg={word}"));
+    }
+    let tried = compiler.output().ok()?;
+    Some(tried.status.success())
 }

@@ -4,19 +4,15 @@
 //! 64 KB around each page, although nobody needs it any more; and what is mapped is looked at
 //! whenever a process is made of this one.
 
-use std::fs;
+use std::ffi::{c_int, c_void};
 use std::io;
-use std::path::Path;
 
 /// Lets go of the code and the constants that are mapped of this program's file. Nothing is
 /// lost: whatever is touched again comes back out of the system's cache of files.
 pub fn let_go_of_code() -> io::Result<()> {
-    let program = fs::read_link("/proc/self/exe")?;
-    let maps = fs::read_to_string("/proc/self/smaps")?;
-    for (start, length) in droppable(&maps, &program) {
-        // SAFETY: the range is a private mapping of a file that cannot be written and of which
-        // no page was ever changed, so that each of its pages can be had again as it is.
-        // Nothing else is ever mapped at the place of the program itself.
+    for (start, length) in constant() {
+        // SAFETY: the range is a segment of the program that is loaded to be read only, for as long
+        // as the process lives, so that each of its pages can be had again as it is in the file.
         let dropped = unsafe { libc::madvise(start as *mut _, length, libc::MADV_DONTNEED) };
         if dropped != 0 {
             return Err(io::Error::last_os_error());
@@ -25,86 +21,96 @@ pub fn let_go_of_code() -> io::Result<()> {
     Ok(())
 }
 
-/// Where the file is mapped to be read only, and none of its pages is this process's own.
-fn droppable(maps: &str, program: &Path) -> Vec<(usize, usize)> {
-    let mut found = Vec::new();
-    let mut last = None;
-    for line in maps.lines() {
-        if let Some(mapping) = mapping(line) {
-            let (range, access, file) = mapping;
-            let read_only = matches!(access, "r--p" | "r-xp");
-            last = Some(range).filter(|_| read_only && Path::new(file) == program);
-        } else if let Some(own) = line.strip_prefix("Anonymous:") {
-            found.extend(last.take().filter(|_| own.trim() == "0 kB"));
-        }
-    }
+/// The segments of this program that are never written, from page to page: what is relocated
+/// when it is loaded, and made read only then, is not among them.
+fn constant() -> Vec<(usize, usize)> {
+    let mut found: Vec<(usize, usize)> = Vec::new();
+    // SAFETY: the function gets back exactly this vector, which outlives the call.
+    unsafe { libc::dl_iterate_phdr(Some(segments), (&raw mut found).cast()) };
     found
 }
 
-type Mapping<'l> = ((usize, usize), &'l str, &'l str);
-
-/// The first line of a mapping: its place and length, its access, and its file.
-fn mapping(line: &str) -> Option<Mapping<'_>> {
-    let (place, rest) = line.split_once(' ')?;
-    let (start, end) = place.split_once('-')?;
-    let start = usize::from_str_radix(start, 16).ok()?;
-    let end = usize::from_str_radix(end, 16).ok()?;
-    // Access, offset, device and number; then the file, whose name may have spaces.
-    let mut words = rest.splitn(5, ' ');
-    let access = words.next()?;
-    let file = words.nth(3).unwrap_or_default().trim_start();
-    Some(((start, end.checked_sub(start)?), access, file))
+/// Called with each object that is loaded; the program itself is the first.
+unsafe extern "C" fn segments(
+    object: *mut libc::dl_phdr_info,
+    _size: usize,
+    found: *mut c_void,
+) -> c_int {
+    // SAFETY: the caller hands over an object, its table of segments, and what it was given.
+    let (object, found, table) = unsafe {
+        let object = &*object;
+        let found = &mut *found.cast::<Vec<(usize, usize)>>();
+        let count = usize::from(object.dlpi_phnum);
+        let table = std::slice::from_raw_parts(object.dlpi_phdr, count);
+        (object, found, table)
+    };
+    // SAFETY: it asks for a number, and touches no memory of ours.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    let page = usize::try_from(page).unwrap_or(1 << 16);
+    let read_only = table
+        .iter()
+        .filter(|segment| segment.p_type == libc::PT_LOAD && segment.p_flags & libc::PF_W == 0);
+    found.extend(read_only.map(|segment| {
+        let start = (object.dlpi_addr + segment.p_vaddr) as usize;
+        let end = (start + segment.p_memsz as usize).next_multiple_of(page);
+        let start = start - start % page;
+        (start, end - start)
+    }));
+    // The others are not of the program.
+    1
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
 
+    use std::fs;
+
     use super::*;
 
-    const MAPS: &str = "\
-1000-3000 r--p 00000000 fe:00 5320082                    /opt/a b
-Rss:                   8 kB
-Anonymous:             0 kB
-3000-4000 r-xp 00002000 fe:00 5320082                    /opt/a b
-Anonymous:             0 kB
-4000-5000 r--p 00003000 fe:00 5320082                    /opt/a b
-Anonymous:             4 kB
-5000-6000 rw-p 00004000 fe:00 5320082                    /opt/a b
-Anonymous:             0 kB
-6000-7000 r-xp 00000000 fe:00 7                          /opt/a
-Anonymous:             0 kB
-7000-8000 r--p 00000000 00:00 0 
-Anonymous:             0 kB
-ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0  [vsyscall]
-Anonymous:             0 kB
-";
-
-    #[test]
-    fn only_what_is_as_the_file_has_it_is_let_go_of() {
-        let found = droppable(MAPS, Path::new("/opt/a b"));
-        assert_eq!(found, [(0x1000, 0x2000), (0x3000, 0x1000)]);
-        assert_eq!(droppable(MAPS, Path::new("/opt/b")), []);
-    }
-
-    /// How many kB of code of this program are mapped.
-    fn code() -> u64 {
+    /// The place, the access and the resident kB of each mapping of this program's file.
+    fn mappings() -> Vec<((usize, usize), String, u64)> {
         let program = fs::read_link("/proc/self/exe").unwrap();
-        let maps = fs::read_to_string("/proc/self/smaps").unwrap();
-        let (mut here, mut sum) = (false, 0);
-        for line in maps.lines() {
-            if let Some((_, access, file)) = mapping(line) {
-                here = access == "r-xp" && Path::new(file) == program;
-            } else if let Some(size) = line.strip_prefix("Rss:").filter(|_| here) {
-                sum += size.trim().trim_end_matches(" kB").parse::<u64>().unwrap();
+        let program = program.to_str().unwrap();
+        let mut found: Vec<((usize, usize), String, u64)> = Vec::new();
+        let mut here = false;
+        for line in fs::read_to_string("/proc/self/smaps").unwrap().lines() {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            if let Some((start, end)) = words[0].split_once('-') {
+                here = line.ends_with(program);
+                let place = |text| usize::from_str_radix(text, 16).unwrap();
+                let range = (place(start), place(end) - place(start));
+                found.extend(here.then(|| (range, words[1].to_owned(), 0)));
+            } else if here && words[0] == "Rss:" {
+                found.last_mut().unwrap().2 = words[1].parse().unwrap();
             }
         }
-        sum
+        found
+    }
+
+    #[test]
+    fn what_is_let_go_of_is_mapped_to_be_read_only() {
+        let (constant, mapped) = (constant(), mappings());
+        assert!(!constant.is_empty());
+        for range in &constant {
+            let found = mapped.iter().find(|(place, ..)| place == range).unwrap();
+            assert!(matches!(&found.1[..], "r--p" | "r-xp"), "{found:?}");
+        }
+        let code = mapped.iter().filter(|(_, access, _)| access == "r-xp");
+        for (range, ..) in code {
+            assert!(constant.contains(range), "{constant:x?} {range:x?}");
+        }
     }
 
     #[test]
     fn code_comes_back_when_it_is_needed() {
         let tried = || (0..500).map(|n| format!("{n:?}")).collect::<String>();
+        let code = || -> u64 {
+            let all = mappings().into_iter();
+            all.filter(|(_, access, _)| access == "r-xp")
+                .map(|m| m.2)
+                .sum()
+        };
         let (before, mapped) = (tried(), code());
         let_go_of_code().unwrap();
         let left = code();

@@ -185,12 +185,14 @@ impl Placed<'_> {
             of_path.any(|later| later.is_seen_in(&found))
         };
         let done = match same_boot {
-            _ if found.is(&change.after) => match same_boot && found.has_time_of(&change.after) {
-                true => put(Came::There),
-                false => Ok(Came::There),
-            },
+            // With a time that only the change has given it: whether it is on the disk is not known.
+            _ if found.is(&change.after) && found.has_time_of(&change.after) => put(Came::There),
+            _ if found.is(&change.after) => Ok(Came::There),
+            // A disk that was taken away, or could not be written.
+            true if self.ended && found.is_torn(change, &quick.after) => put(Came::Again),
+            true if self.ended && found.is_untouched(change) => Ok(Came::Missing),
             true if self.ended => Ok(Came::There),
-            false if found.is_as_left(change, &quick.after) => put(Came::Again),
+            false if found.is_as_left(change, quick) => put(Came::Again),
             _ if goes_on() => Ok(Came::There),
             _ if found.is(&change.before) => Ok(Came::Missing),
             _ => Ok(Came::Unclear),
@@ -270,24 +272,35 @@ impl Found<'_> {
         self.state.and_then(time) == time(other)
     }
 
-    /// Whether it is what a system that went down leaves of a change.
-    fn is_as_left(&self, change: &Change, after: &[u8]) -> bool {
-        let untouched = self.is(&change.before) && self.has_time_of(&change.before);
-        untouched || self.is_torn(change, after)
+    /// Whether it is what a system that went down leaves of a change: what was there before may
+    /// not have been on the disk either.
+    fn is_as_left(&self, change: &Change, quick: &Quick) -> bool {
+        let before = quick.before.as_deref();
+        self.is_untouched(change)
+            || self.is_torn(change, &quick.after)
+            || before.is_some_and(|before| self.is_torn_to(&change.before, before))
+    }
+
+    fn is_untouched(&self, change: &Change) -> bool {
+        self.is(&change.before) && self.has_time_of(&change.before)
     }
 
     /// Whether the new file is in place, and a part of its content is not.
     fn is_torn(&self, change: &Change, after: &[u8]) -> bool {
+        self.is_torn_to(&change.after, after)
+    }
+
+    fn is_torn_to(&self, state: &State, bytes: &[u8]) -> bool {
         let Some(State::File(file)) = self.state else {
             return false;
         };
-        let ours = self.has_time_of(&change.after) && file.links.is_empty();
+        let ours = self.has_time_of(state) && file.links.is_empty();
         let read = || {
             self.tree
                 .file(self.rel)
-                .and_then(|f| beginning(f, after.len()))
+                .and_then(|f| beginning(f, bytes.len()))
         };
-        ours && read().is_ok_and(|bytes| is_part(&bytes, after))
+        ours && read().is_ok_and(|found| is_part(&found, bytes))
     }
 }
 

@@ -213,6 +213,31 @@ fn in_the_same_boot_what_is_there_tells() {
     bench.put("a", "theirs");
     assert_eq!(again(true), (There, "theirs".to_owned()));
     assert_eq!(again(false), (Unclear, "theirs".to_owned()));
+    // A disk that was taken away, or could not be written, and was looked after.
+    let change = &staged.changeset.changes[0];
+    leave(&bench, "a", b"ne", time_of(&change.after));
+    assert_eq!(again(true), (Again, "new".to_owned()));
+    leave(&bench, "a", b"old", time_of(&change.before));
+    assert_eq!(again(true), (Missing, "old".to_owned()));
+}
+
+/// Whoever wrote what was there before may not have waited for the disk.
+#[test]
+fn what_went_with_what_was_there_before_is_made_whole() {
+    let bench = Bench::new();
+    let leaves: [&[u8]; 3] = [b"", b"the o", b"\0\0\0\0old text"];
+    for left in leaves {
+        for ended in [false, true] {
+            bench.put("a", "the old text");
+            let staged = quick(&bench, "a", "another");
+            let time = time_of(&staged.changeset.changes[0].before);
+            leave(&bench, "a", left, time);
+            assert_eq!(redo(&bench, &[kept(&staged, ended)]), [Again], "{left:?}");
+            assert_eq!(read_back(&bench, "a"), "another");
+            leave(&bench, "a", left, None);
+            assert_ne!(redo(&bench, &[kept(&staged, ended)]), [Again]);
+        }
+    }
 }
 
 /// An earlier sync may have failed, and what is in memory be nowhere else.
@@ -231,10 +256,15 @@ fn what_is_there_is_written_anew_before_it_is_synced() {
     let files = [bench.real.join("a"), image];
     let held = files.each_ref().map(|path| fs::File::open(path).unwrap());
     let before = snapshot(&bench.real);
-    let came = redo(&bench, &[kept_in_this_boot(&staged, true)]);
-    assert_eq!((came, snapshot(&bench.real)), (vec![There], before));
-    for (path, held) in files.iter().zip(held) {
-        assert_ne!(inode(path), held.metadata().unwrap().ino(), "{path:?}");
+    let [this, other] = [kept_in_this_boot, kept].map(|kept| kept(&staged, true));
+    let mut held = held;
+    for kept in [this, other] {
+        let came = redo(&bench, &[kept]);
+        assert_eq!((came, snapshot(&bench.real)), (vec![There], before.clone()));
+        for (path, held) in files.iter().zip(&held) {
+            assert_ne!(inode(path), held.metadata().unwrap().ino(), "{path:?}");
+        }
+        held = files.each_ref().map(|path| fs::File::open(path).unwrap());
     }
 }
 
