@@ -136,7 +136,7 @@ fn boot() -> Option<&'static str> {
 
 impl Journal {
     /// Puts the content of a change in place whose [`Staged::redo`] is durable. Whatever goes wrong,
-    /// nothing was changed.
+    /// nothing was changed, unless it is [`Error::Half`].
     pub fn place(&self, staged: &Staged, allowed: &Allowed, blobs: &Blobs) -> Result<Ended, Error> {
         self.place_with(staged, allowed, blobs, &())
     }

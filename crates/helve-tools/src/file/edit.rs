@@ -73,8 +73,11 @@ pub(super) async fn edit(
         all: replace_all,
     };
     change.is_sound()?;
-    // Most files are small, and in memory already.
-    if let Some(seen) = ctx.files().glance(&path, GLANCED) {
+    // Most files are small, in memory already, and have what is to be replaced. To find what
+    // comes nearest to it takes longer than others may be held up.
+    if let Some(seen) = ctx.files().glance(&path, GLANCED)
+        && std::str::from_utf8(&seen.bytes).is_ok_and(|text| text.contains(&change.old))
+    {
         let (bytes, edited) = edited(&seen.bytes, &change, seen.shown)?;
         if ctx.files().jot(&path, &seen.bytes, &bytes) {
             return Ok(edited);
